@@ -1,0 +1,93 @@
+"""What a tool promises: its recovery class, times, and where a person should look.
+
+A contract is data. It is published with the tool's version and pinned by every step, so that the next action after a
+crash is decided by what was promised when the step was planned, on any process, without the tool's code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+
+class RecoveryClass(StrEnum):
+    """What may be done once a call may have been sent and no outcome is recorded (DESIGN.md section 3)."""
+
+    READ_ONLY = "read_only"
+    IDEMPOTENT = "idempotent"
+    QUERYABLE = "queryable"
+    OPAQUE = "opaque"
+
+
+class Reversibility(StrEnum):
+    """What undoing the effect would take."""
+
+    NONE_NEEDED = "none_needed"
+    COMPENSABLE = "compensable"
+    IRREVERSIBLE = "irreversible"
+
+
+@dataclass(frozen=True)
+class Contract:
+    """One set of promises. All times are seconds.
+
+    Attributes:
+        recovery: the recovery class.
+        reversibility: what undoing takes.
+        deadline: total time of one call, from just before its first byte; counted on the boot clock.
+        settle: time after the deadline in which a request that was sent can still land.
+        key_lifetime: how long the provider remembers a key, from the first send; None means for ever.
+        concurrent_same_key_safe: the provider copes with the same key twice at the same time.
+        can_inspect: the tool can look an effect up by key or operation id.
+        can_verify: the tool can read the outcome by another path than the action.
+        where_to_look: one sentence for the person who has to find out.
+        link: optional address template; `{key}` and `{operation_id}` are filled in.
+    """
+
+    recovery: RecoveryClass
+    reversibility: Reversibility
+    deadline: float = 30.0
+    settle: float = 5.0
+    key_lifetime: float | None = None
+    concurrent_same_key_safe: bool = False
+    can_inspect: bool = False
+    can_verify: bool = False
+    where_to_look: str = ""
+    link: str = ""
+
+    def __post_init__(self) -> None:
+        if self.recovery is RecoveryClass.QUERYABLE and not self.can_inspect:
+            raise ValueError("a queryable contract needs can_inspect=True and a tool with inspect()")
+        if self.deadline <= 0 or self.settle < 0:
+            raise ValueError("deadline must be above 0 and settle at least 0 seconds")
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract as JSON values, the form in which a tool version stores it."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Contract:
+        """Reads what `to_json` wrote."""
+        return cls(
+            **{
+                **stored,
+                "recovery": RecoveryClass(stored["recovery"]),
+                "reversibility": Reversibility(stored["reversibility"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A contract that holds for the arguments which match a JSON Schema.
+
+    Attributes:
+        name: short word, unique within the tool, shown to people ("keyed", "opaque").
+        contract: the promises.
+        when: JSON Schema over the canonical arguments; the empty schema matches everything.
+    """
+
+    name: str
+    contract: Contract
+    when: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,118 @@
+"""The error tree. Every message says what happened and what to do next; `code` is stable and machine-readable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class CheckpointError(Exception):
+    """Root of everything this package raises on purpose.
+
+    Attributes:
+        code: stable identifier for programs, the same in API, command line and console.
+    """
+
+    code = "checkpoint_error"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong in a submission.
+
+    Attributes:
+        path: JSON pointer (RFC 6901) to the place in the submitted document.
+        message: what is wrong there and what would be accepted.
+    """
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path or '/'}: {self.message}"
+
+
+class SubmissionInvalid(CheckpointError):
+    """The submitted document has faults; nothing was stored. All faults are reported at once."""
+
+    code = "submission_invalid"
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = faults
+        super().__init__("; ".join(str(fault) for fault in faults))
+
+
+class ValueNotCanonical(CheckpointError, ValueError):
+    """A value that RFC 8785 cannot carry exactly, at `path` (JSON pointer)."""
+
+    code = "value_not_canonical"
+
+    def __init__(self, path: str, message: str) -> None:
+        self.path = path
+        self.message = message
+        super().__init__(f"{path or '/'}: {message}")
+
+
+class ReferenceUnresolved(CheckpointError):
+    """An argument refers to a result that does not hold the value it names."""
+
+    code = "reference_unresolved"
+
+
+class NotFound(CheckpointError):
+    """The thing does not exist, or this person may not see it; the two are the same answer on purpose."""
+
+    code = "not_found"
+
+
+class Forbidden(CheckpointError):
+    """The person may see the thing but lacks the right for this action (HTTP 403)."""
+
+    code = "forbidden"
+
+
+class Conflict(CheckpointError):
+    """The thing moved on since it was looked at, or is in a state that does not allow the action (HTTP 409)."""
+
+    code = "conflict"
+
+
+class CaseClosed(Conflict):
+    """Somebody already decided this case; the message says who, when and what."""
+
+    code = "case_closed"
+
+
+class StaleView(Conflict):
+    """The step's version or the arguments' hash is not what the person saw."""
+
+    code = "stale_view"
+
+
+class DecisionNotAllowed(Conflict):
+    """The case's reason does not allow this decision; the message lists those it allows."""
+
+    code = "decision_not_allowed"
+
+
+class DecisionIncomplete(CheckpointError):
+    """A field that this decision needs is missing or too long."""
+
+    code = "decision_incomplete"
+
+
+class LeaseLost(CheckpointError):
+    """The fence has moved: another worker or a person acts on the step now. Stop, write nothing."""
+
+    code = "lease_lost"
+
+
+class IllegalMove(CheckpointError):
+    """A state change that `states.py` does not allow."""
+
+    code = "illegal_move"
+
+
+class RecordDamaged(CheckpointError):
+    """A stored record does not match its own hash."""
+
+    code = "record_damaged"
