@@ -1,0 +1,1 @@
+"""People decide: approvals before execution, cases after it. Imports checkpoint, never workers."""

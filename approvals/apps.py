@@ -1,0 +1,12 @@
+"""Tells Django about this package."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ApprovalsConfig(AppConfig):
+    """The package as a Django app."""
+
+    name = "approvals"
+    label = "approvals"

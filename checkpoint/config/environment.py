@@ -1,0 +1,81 @@
+"""Reads settings from the environment and from `.checkpoint/env`, which `make up` writes.
+
+The file exists so that a command typed in another terminal finds the embedded server. It counts only while the
+environment names no database: with `DATABASE_URL` set, nothing is read from it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+HOME = Path(os.environ.get("CHECKPOINT_HOME", BASE_DIR / ".checkpoint"))
+
+
+def load_env_file() -> None:
+    """Puts the running embedded server's addresses into the environment, unless it names a database already."""
+    file = HOME / "env"
+    if os.environ.get("DATABASE_URL") or not file.exists():
+        return
+    for line in file.read_text(encoding="utf-8").splitlines():
+        name, separator, value = line.partition("=")
+        if separator:
+            os.environ.setdefault(name.strip(), value.strip())
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable's value; an empty one counts as not set."""
+    return os.environ.get(name) or default
+
+
+def flag(name: str, default: bool = False) -> bool:
+    """True for 1, true, yes and on, in any case."""
+    value = os.environ.get(name, "").strip().lower()
+    return value in {"1", "true", "yes", "on"} if value else default
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """A comma-separated list."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def secret_key() -> str:
+    """SECRET_KEY from the environment, else one that is made once and kept for this folder, readable by its owner."""
+    if given := text("SECRET_KEY"):
+        return given
+    file = HOME / "secret_key"
+    if not file.exists():
+        HOME.mkdir(parents=True, exist_ok=True)
+        _write_once(file, secrets.token_urlsafe(50))
+    return file.read_text(encoding="utf-8").strip()
+
+
+def _write_once(file: Path, content: str) -> None:
+    """Whoever of several starting processes comes first decides; link() never overwrites."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(content, encoding="utf-8")
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def database(url: str) -> dict[str, Any]:
+    """Django's settings for `postgresql://user:password@host:port/name?option=value`; options go to libpq."""
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "OPTIONS": dict(parse_qsl(parts.query)),
+    }

@@ -1,0 +1,116 @@
+"""Django's settings. Everything that differs between machines comes from the environment; README lists the names."""
+
+from __future__ import annotations
+
+from django.utils.csp import CSP
+
+from checkpoint.config import environment
+
+environment.load_env_file()
+
+BASE_DIR = environment.BASE_DIR
+CHECKPOINT_HOME = environment.HOME
+
+DEBUG = environment.flag("DEBUG")
+SECRET_KEY = environment.secret_key()
+ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
+CHECKPOINT_PORT = int(environment.text("CHECKPOINT_PORT", "8000"))
+
+# Databases. The application's role owns nothing; only migrations and set-up connect as the owner.
+NO_DATABASE = "postgresql://127.0.0.1:1/no_database_configured"
+DATABASE_URL = environment.text("DATABASE_URL", NO_DATABASE)
+DATABASE_OWNER_URL = environment.text("DATABASE_OWNER_URL", DATABASE_URL)
+DATABASE_DIRECT_URL = environment.text("DATABASE_DIRECT_URL", DATABASE_URL)
+CHECKPOINT_AS_OWNER = environment.flag("CHECKPOINT_AS_OWNER")
+CHECKPOINT_APP_ROLE = environment.text("CHECKPOINT_APP_ROLE", "checkpoint_app")
+DATABASES = {"default": environment.database(DATABASE_OWNER_URL if CHECKPOINT_AS_OWNER else DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+BROKER_URL = environment.text("BROKER_URL")
+
+INSTALLED_APPS = [
+    "checkpoint",
+    "approvals",
+    "workers",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "rest_framework",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "checkpoint.config.urls"
+ASGI_APPLICATION = "checkpoint.config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = CHECKPOINT_HOME / "static"
+WHITENOISE_USE_FINDERS = True
+
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# Browsers. CHECKPOINT_HTTPS=1 says that a TLS proxy stands in front; without it cookies must also work on loopback.
+HTTPS = environment.flag("CHECKPOINT_HTTPS")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CSP = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF],
+    "img-src": [CSP.SELF, "data:"],
+    "font-src": [CSP.SELF],
+    "connect-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
+}
