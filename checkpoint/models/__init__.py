@@ -1,0 +1,33 @@
+"""The durable record, one noun a file."""
+
+from checkpoint.models.artifact import Artifact
+from checkpoint.models.attempt import Attempt, Ending
+from checkpoint.models.audit import AuditEntry, AuditStream
+from checkpoint.models.case import Case
+from checkpoint.models.evidence import Evidence, EvidenceKind
+from checkpoint.models.intent import Intent
+from checkpoint.models.policy_version import PolicyVersion
+from checkpoint.models.step import Activity, Step
+from checkpoint.models.team import Team
+from checkpoint.models.tool_version import ToolVersion
+from checkpoint.models.worker_process import WorkerProcess
+from checkpoint.models.workflow import Workflow
+
+__all__ = [
+    "Activity",
+    "Artifact",
+    "Attempt",
+    "AuditEntry",
+    "AuditStream",
+    "Case",
+    "Ending",
+    "Evidence",
+    "EvidenceKind",
+    "Intent",
+    "PolicyVersion",
+    "Step",
+    "Team",
+    "ToolVersion",
+    "WorkerProcess",
+    "Workflow",
+]

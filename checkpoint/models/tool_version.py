@@ -1,0 +1,43 @@
+"""The contract of a tool in force when a step was planned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+
+from checkpoint.clock import Now
+from checkpoint.contracts import Contract
+from checkpoint.models.identifiers import uuid7
+
+
+class ToolVersion(models.Model):
+    """A tool as the workers published it. Immutable; a changed contract is a new row.
+
+    `variants` is a list of {name, when, contract} in the order in which they are tried.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=100)
+    version = models.CharField(max_length=40)
+    summary = models.TextField()
+    schema = models.JSONField(help_text="JSON Schema of the arguments, with defaults.")
+    variants = models.JSONField()
+    sha256 = models.CharField(max_length=64)
+    published_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "version", "sha256"], name="tool_version_published_once"),
+        ]
+        indexes = [models.Index(fields=["name", "-published_at"], name="tool_version_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+    def contract(self, variant: str) -> Contract:
+        """The contract of the named variant."""
+        return Contract.from_json(self._variant(variant)["contract"])
+
+    def _variant(self, name: str) -> dict[str, Any]:
+        return next(variant for variant in self.variants if variant["name"] == name)

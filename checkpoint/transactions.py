@@ -1,0 +1,28 @@
+"""Who opens a transaction: public verbs open exactly one, helpers demand one, pages and tasks open none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.db import connection, transaction
+
+
+def one_transaction[**P, R](verb: Callable[P, R]) -> Callable[P, R]:
+    """Marks a public verb: it runs in one transaction of its own and commits on return.
+
+    `durable` refuses to run inside another transaction, so that a verb's commit is a commit.
+    """
+
+    @wraps(verb)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with transaction.atomic(durable=True):
+            return verb(*args, **kwargs)
+
+    return run
+
+
+def require_transaction() -> None:
+    """Raises unless a transaction is open. Helpers that write call this first."""
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("this helper writes and must be called inside a verb's transaction")
