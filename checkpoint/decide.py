@@ -1,0 +1,270 @@
+"""What may be done next with a step: one pure function of facts, contract, policy and database time.
+
+It knows nothing of databases, workers or tools. Its table is DESIGN.md section 3, "what a crash leaves"; its guarantee
+is that it never answers `Start` while an earlier attempt could still take, or could already have taken, an effect that
+a second one would double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from checkpoint.contracts import Contract, RecoveryClass
+from checkpoint.outcomes import Absent, Found, Inspection
+from checkpoint.states import CaseReason, StepStatus
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How patient the machine is before it asks a person. Times are seconds.
+
+    Attributes:
+        max_attempts: executions of one step before a person is asked.
+        retry_base: wait before the second attempt; it doubles each time up to `retry_cap`.
+        max_inspections: inspections after one attempt that may tell nothing before a person is asked.
+        verification_deadline: how long an outcome may stay invisible after the effect was committed.
+    """
+
+    max_attempts: int = 3
+    retry_base: float = 1.0
+    retry_cap: float = 60.0
+    max_inspections: int = 5
+    inspection_base: float = 0.5
+    inspection_cap: float = 30.0
+    verification_base: float = 0.5
+    verification_cap: float = 15.0
+    verification_deadline: float = 60.0
+
+    def retry_wait(self, attempts: int) -> timedelta:
+        """Wait after the given number of attempts."""
+        return _backoff(self.retry_base, self.retry_cap, attempts)
+
+    def inspection_wait(self, inspections: int) -> timedelta:
+        """Wait after the given number of inspections."""
+        return _backoff(self.inspection_base, self.inspection_cap, inspections)
+
+    def verification_wait(self, verifications: int) -> timedelta:
+        """Wait after the given number of verifications."""
+        return _backoff(self.verification_base, self.verification_cap, verifications)
+
+
+def _backoff(base: float, cap: float, times: int) -> timedelta:
+    return timedelta(seconds=min(cap, base * 2.0 ** min(max(times - 1, 0), 30)))
+
+
+@dataclass(frozen=True)
+class AttemptFacts:
+    """What is known of one attempt.
+
+    Attributes:
+        started_at: database time of the claim, before anything was sent.
+        deadline_at: database time after which the call sends nothing more.
+        returned: the call came back to the worker that made it, so nothing more will be sent by it.
+        applied: whether the effect took place; None while nobody knows.
+    """
+
+    started_at: datetime
+    deadline_at: datetime
+    returned: bool
+    applied: bool | None
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """All that the next action on a step depends on, but for its contract and policy.
+
+    Attributes:
+        lease_until: until when somebody may act on it; None when nobody does.
+        attempts_allowed: number of attempts after which a person is asked; a human retry raises it.
+        next_at: not before; None for at once.
+    """
+
+    status: StepStatus
+    lease_until: datetime | None = None
+    attempts: Sequence[AttemptFacts] = ()
+    attempts_allowed: int = 1
+    inspection_count: int = 0
+    next_at: datetime | None = None
+    committed_at: datetime | None = None
+
+    @property
+    def unresolved(self) -> list[AttemptFacts]:
+        """The attempts of which nobody knows whether they took effect."""
+        return [attempt for attempt in self.attempts if attempt.applied is None]
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Resolve the arguments, fix the key, write ahead."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Execute, with the stored key."""
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Look the effect up."""
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Read the outcome by another path."""
+
+
+@dataclass(frozen=True)
+class ConcludeFailed:
+    """Every attempt is proved not to have taken effect."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class ConcludeCommitted:
+    """The effect took place."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Open a case."""
+
+    reason: CaseReason
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Nothing before that time; then decide again."""
+
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Nothing for the machine: it is done, or a person is asked."""
+
+
+Action = Prepare | Start | Inspect | Verify | ConcludeFailed | Ask | Wait | Nothing
+
+
+def next_action(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
+    """The next action on a step whose turn it is.
+
+    Args:
+        facts: the step and all its attempts, read after its workflow was locked.
+        now: database time, read after the lock.
+    """
+    if facts.lease_until is not None and facts.lease_until > now:
+        return Wait(facts.lease_until)
+    match facts.status:
+        case StepStatus.PLANNED:
+            return Prepare()
+        case StepStatus.PREPARED:
+            return _not_before(facts, now) or Start()
+        case StepStatus.STARTED:
+            return _after_interruption(facts, contract, policy, now)
+        case StepStatus.COMMITTED:
+            return _not_before(facts, now) or Verify()
+        case StepStatus.FAILED:
+            return _retry(facts, now)
+        case StepStatus.UNCERTAIN | StepStatus.VERIFIED | StepStatus.ABANDONED:
+            return Nothing()
+
+
+def after_inspection(
+    answer: Inspection, asked_at: datetime, facts: StepFacts, contract: Contract, policy: Policy
+) -> ConcludeCommitted | ConcludeFailed | Ask | Wait:
+    """What an inspection's answer means.
+
+    Args:
+        asked_at: database time at which the inspection was claimed. Absence counts only when it was asked for after
+            no request could land any more (S08, S09).
+        facts: the step, with this inspection counted.
+    """
+    if isinstance(answer, Found):
+        return ConcludeCommitted() if answer.receipt.arguments_match else Ask(CaseReason.CONFLICTING_EFFECT)
+    if isinstance(answer, Absent):
+        settled_at = _quiet_at(facts, contract)
+        if asked_at >= settled_at:
+            return ConcludeFailed("looked up after the settle time: no such effect exists")
+        return Wait(settled_at)
+    if facts.inspection_count < policy.max_inspections or _may_send_again(facts, contract, asked_at):
+        return Wait(asked_at + policy.inspection_wait(facts.inspection_count))
+    return Ask(CaseReason.INSPECTION_INCONCLUSIVE)
+
+
+def after_invisible(facts: StepFacts, verifications: int, policy: Policy, now: datetime) -> Ask | Wait:
+    """What it means that a committed outcome could not be read."""
+    committed_at = facts.committed_at or now
+    if now >= committed_at + timedelta(seconds=policy.verification_deadline):
+        return Ask(CaseReason.EFFECT_NOT_VISIBLE)
+    return Wait(now + policy.verification_wait(verifications))
+
+
+def _not_before(facts: StepFacts, now: datetime) -> Wait | None:
+    return Wait(facts.next_at) if facts.next_at is not None and facts.next_at > now else None
+
+
+def _retry(facts: StepFacts, now: datetime) -> Action:
+    if len(facts.attempts) >= facts.attempts_allowed:
+        return Ask(CaseReason.RETRIES_EXHAUSTED)
+    return _not_before(facts, now) or Start()
+
+
+def _after_interruption(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
+    if not facts.unresolved:
+        return ConcludeFailed("every attempt was refused")
+    if contract.recovery is RecoveryClass.READ_ONLY:
+        return ConcludeFailed("a read has no effect")
+    if contract.recovery is RecoveryClass.IDEMPOTENT and _key_remembered(facts, contract, now):
+        return _inspect_or_send_again(facts, contract, policy, now)
+    if contract.can_inspect:
+        return _inspect(facts, policy, now)
+    return _ask_about_unreadable(facts, contract, now)
+
+
+def _inspect_or_send_again(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
+    if contract.can_inspect and facts.inspection_count < policy.max_inspections:
+        return _not_before(facts, now) or Inspect()
+    if len(facts.attempts) >= facts.attempts_allowed:
+        return Ask(CaseReason.INSPECTION_INCONCLUSIVE if contract.can_inspect else CaseReason.OUTCOME_UNKNOWN)
+    quiet_at = _quiet_at(facts, contract)
+    if now < quiet_at and not contract.concurrent_same_key_safe:
+        return Wait(quiet_at)
+    return _not_before(facts, now) or Start()
+
+
+def _inspect(facts: StepFacts, policy: Policy, now: datetime) -> Action:
+    if facts.inspection_count >= policy.max_inspections:
+        return Ask(CaseReason.INSPECTION_INCONCLUSIVE)
+    return _not_before(facts, now) or Inspect()
+
+
+def _ask_about_unreadable(facts: StepFacts, contract: Contract, now: datetime) -> Action:
+    """An opaque call: it may still be on its way until its own deadline, unless it came back to its worker."""
+    in_the_air = [attempt.deadline_at for attempt in facts.unresolved if not attempt.returned]
+    over_at = max(in_the_air, default=now)
+    return Wait(over_at) if over_at > now else Ask(CaseReason.OUTCOME_UNKNOWN)
+
+
+def _may_send_again(facts: StepFacts, contract: Contract, now: datetime) -> bool:
+    return (
+        contract.recovery is RecoveryClass.IDEMPOTENT
+        and _key_remembered(facts, contract, now)
+        and len(facts.attempts) < facts.attempts_allowed
+    )
+
+
+def _key_remembered(facts: StepFacts, contract: Contract, now: datetime) -> bool:
+    """Whether the provider still honours the key for the whole of one more call, counted from the first send."""
+    if contract.key_lifetime is None:
+        return True
+    first_sent_at = min(attempt.started_at for attempt in facts.attempts)
+    return now + timedelta(seconds=contract.deadline) < first_sent_at + timedelta(seconds=contract.key_lifetime)
+
+
+def _quiet_at(facts: StepFacts, contract: Contract) -> datetime:
+    """From when on no request of an unresolved attempt can land any more."""
+    return max(attempt.deadline_at for attempt in facts.unresolved) + timedelta(seconds=contract.settle)
