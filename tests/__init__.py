@@ -1,0 +1,1 @@
+"""The tests. They speak the product's verbs and wait for conditions, never for durations."""

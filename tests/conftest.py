@@ -1,0 +1,8 @@
+"""What every test can ask for. The database itself is `tests/plugin_database.py`."""
+
+from __future__ import annotations
+
+# Named here because a conftest's fixture wins over one that a plugin (pytest-django) defines under the same name.
+from tests.plugin_database import django_db_setup
+
+__all__ = ["django_db_setup"]
