@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('checkpoint', '0001_record'),
+        ('checkpoint', '0002_record'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -15,6 +15,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('checkpoint', '0001_clock'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,185 @@
+"""The laws as PostgreSQL triggers, generated from `states.py`. Python states each law for the message, PostgreSQL for the truth.
+
+None of them can be switched off by a setting, and the application's role neither owns the tables nor may TRUNCATE.
+A trigger's WHEN clause holds the law, so that a lawful row costs no function call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from checkpoint import states
+
+APPEND_ONLY = (
+    "checkpoint_evidence",
+    "checkpoint_intent",
+    "checkpoint_artifact",
+    "checkpoint_auditentry",
+    "checkpoint_policyversion",
+    "checkpoint_toolversion",
+)
+NEVER_DELETED = (
+    "checkpoint_workflow",
+    "checkpoint_step",
+    "checkpoint_attempt",
+    "checkpoint_case",
+    "checkpoint_auditstream",
+)
+
+
+REFUSE = """
+CREATE FUNCTION checkpoint_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'checkpoint law %: % on % is refused', TG_ARGV[0], TG_OP, TG_TABLE_NAME
+    USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+"""
+
+WORKFLOW_END = """
+CREATE FUNCTION checkpoint_workflow_may_end() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  -- The UPDATE that fires this holds the workflow's row lock, which every move of a step takes first.
+  IF NEW.status = 'completed' AND EXISTS (
+    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status <> 'verified') THEN
+    RAISE EXCEPTION 'checkpoint law completed_means_verified: workflow % has steps that are not verified', NEW.id
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  IF NEW.status = 'abandoned' AND EXISTS (
+    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status IN ('started', 'committed', 'uncertain')) THEN
+    RAISE EXCEPTION 'checkpoint law abandoned_means_settled: workflow % has steps in the air', NEW.id
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+"""
+
+STEP_INTO_OPEN_WORKFLOW = """
+CREATE FUNCTION checkpoint_step_enters_open_workflow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (
+    SELECT FROM (SELECT status FROM checkpoint_workflow
+                 WHERE id IN (SELECT DISTINCT workflow_id FROM arrived) ORDER BY id FOR UPDATE) AS workflow
+    WHERE workflow.status IN ('completed', 'abandoned')) THEN
+    RAISE EXCEPTION 'checkpoint law ended_is_ended: a step was added to a workflow that has ended'
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  RETURN NULL;
+END $$;
+"""
+
+FUNCTIONS = {
+    "checkpoint_refuse": REFUSE,
+    "checkpoint_workflow_may_end": WORKFLOW_END,
+    "checkpoint_step_enters_open_workflow": STEP_INTO_OPEN_WORKFLOW,
+}
+
+# Columns that say what the effect is: once written ahead they never change.
+_WRITTEN_AHEAD = ("arguments", "arguments_hash", "idempotency_key", "variant")
+_STEP_IDENTITY = ("workflow_id", "position", "name", "template")
+_WORKFLOW_IDENTITY = ("team_id", "kind", "goal", "constraints", "input", "input_hash")
+_ATTEMPT_BODY = ("id", "step_id", "number", "fence", "worker_id", "started_at", "deadline_at")
+
+
+def install(application_role: str) -> str:
+    """SQL that creates every function and trigger, and takes from the application's role what they refuse."""
+    return "\n".join([*FUNCTIONS.values(), *_triggers(), *_rights(application_role)])
+
+
+def uninstall() -> str:
+    """SQL that drops them; triggers go with their functions."""
+    return "\n".join(f"DROP FUNCTION {name}() CASCADE;" for name in FUNCTIONS)
+
+
+def _triggers() -> Iterable[str]:
+    yield from _status_laws("checkpoint_workflow", states.WORKFLOW_INITIAL, states.WORKFLOW_ARROWS)
+    yield from _status_laws("checkpoint_step", states.STEP_INITIAL, states.STEP_ARROWS)
+    yield from _status_laws("checkpoint_case", states.CASE_INITIAL, states.CASE_ARROWS)
+    yield _law("checkpoint_step", "fence_never_falls", "UPDATE", "NEW.fence < OLD.fence")
+    yield _law("checkpoint_step", "identity_is_fixed", "UPDATE", _changed(_STEP_IDENTITY))
+    yield _law(
+        "checkpoint_step",
+        "written_ahead_is_fixed",
+        "UPDATE",
+        f"OLD.arguments IS NOT NULL AND ({_changed(_WRITTEN_AHEAD)})",
+    )
+    yield _law("checkpoint_step", "attempts_never_fall", "UPDATE", "NEW.attempt_count < OLD.attempt_count")
+    yield _law("checkpoint_workflow", "identity_is_fixed", "UPDATE", _changed(_WORKFLOW_IDENTITY))
+    yield _law("checkpoint_workflow", "version_never_falls", "UPDATE", "NEW.version < OLD.version")
+    yield _law("checkpoint_attempt", "body_is_fixed", "UPDATE", _changed(_ATTEMPT_BODY))
+    yield _law(
+        "checkpoint_attempt",
+        "ending_is_final",
+        "UPDATE",
+        f"OLD.ended_at IS NOT NULL AND ({_changed(('ended_at', 'ending', 'detail'))})"
+        " OR OLD.applied IS NOT NULL AND NEW.applied IS DISTINCT FROM OLD.applied",
+    )
+    for table in APPEND_ONLY:
+        yield from append_only(table)
+    for table in NEVER_DELETED:
+        yield from never_deleted(table)
+    yield (
+        "CREATE TRIGGER law_may_end BEFORE UPDATE OF status ON checkpoint_workflow FOR EACH ROW"
+        " WHEN (NEW.status IN ('completed', 'abandoned') AND OLD.status <> NEW.status)"
+        " EXECUTE FUNCTION checkpoint_workflow_may_end();"
+    )
+    yield (
+        "CREATE TRIGGER law_enters_open_workflow AFTER INSERT ON checkpoint_step REFERENCING NEW TABLE AS arrived"
+        " FOR EACH STATEMENT EXECUTE FUNCTION checkpoint_step_enters_open_workflow();"
+    )
+
+
+def _status_laws(
+    table: str, initial: Iterable[StrEnum], arrows: Mapping[StrEnum, frozenset[StrEnum]] | Mapping[str, frozenset[str]]
+) -> Iterable[str]:
+    legal = [
+        f"OLD.status = '{source}' AND NEW.status IN ({_quoted(targets)})"
+        for source, targets in arrows.items()
+        if targets
+    ]
+    yield _law(table, "initial_states_only", "INSERT", f"NEW.status NOT IN ({_quoted(initial)})")
+    yield _law(table, "legal_arrows_only", "UPDATE", f"OLD.status <> NEW.status AND NOT ({' OR '.join(legal)})")
+
+
+def append_only(table: str, *, erasable: str = "") -> Iterable[str]:
+    """SQL by which a table's rows are written once and kept.
+
+    Args:
+        erasable: a column that may be set to null: an account can be erased, its name stays in the row as text.
+    """
+    changed = f"NOT (NEW.{erasable} IS NULL AND to_jsonb(NEW) - '{erasable}' = to_jsonb(OLD) - '{erasable}')"
+    yield _law(table, "append_only", "UPDATE", changed if erasable else "")
+    yield from never_deleted(table)
+
+
+def never_deleted(table: str) -> Iterable[str]:
+    """SQL by which a table's rows are kept."""
+    yield _law(table, "never_deleted", "DELETE")
+    yield (
+        f"CREATE TRIGGER law_never_truncated BEFORE TRUNCATE ON {table} FOR EACH STATEMENT"
+        " EXECUTE FUNCTION checkpoint_refuse('never_truncated');"
+    )
+
+
+def _rights(role: str) -> Iterable[str]:
+    """SQL that takes from the application's role what the laws refuse anyway."""
+    for table in APPEND_ONLY:
+        yield f'REVOKE UPDATE, DELETE, TRUNCATE ON {table} FROM "{role}";'
+    for table in NEVER_DELETED:
+        yield f'REVOKE DELETE, TRUNCATE ON {table} FROM "{role}";'
+
+
+def _law(table: str, name: str, operation: str, broken_when: str = "") -> str:
+    condition = f" WHEN ({broken_when})" if broken_when else ""
+    return (
+        f"CREATE TRIGGER law_{name} BEFORE {operation} ON {table} FOR EACH ROW{condition}"
+        f" EXECUTE FUNCTION checkpoint_refuse('{name}');"
+    )
+
+
+def _changed(columns: Iterable[str]) -> str:
+    return " OR ".join(f"NEW.{column} IS DISTINCT FROM OLD.{column}" for column in columns)
+
+
+def _quoted(values: Iterable[str]) -> str:
+    return ", ".join(f"'{value}'" for value in sorted(values))
