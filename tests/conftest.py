@@ -4,5 +4,6 @@ from __future__ import annotations
 
 # Named here because a conftest's fixture wins over one that a plugin (pytest-django) defines under the same name.
 from tests.plugin_database import django_db_setup
+from tests.sandbox_driver import sandbox, sandbox_process
 
-__all__ = ["django_db_setup"]
+__all__ = ["django_db_setup", "sandbox", "sandbox_process"]

@@ -1,0 +1,14 @@
+"""A small real HTTP service that plays the outside world: for the demo and for tests, never for production.
+
+`python -m workers.sandbox` serves on loopback. What survives a crash: everything that took effect. Each effect is a
+line in an append-only ledger, written before any answer, and the whole state is rebuilt from that file at start.
+
+| provider | same key twice | can be asked |
+|---|---|---|
+| `/billing/invoices` | one invoice, the original answer again | by key and by number |
+| `/tickets` | two tickets | by reference (which may lag) and by number |
+| `/charges`, `/refunds` | two effects | no |
+| `/site/{name}` (PUT) | the page again | by name |
+
+`POST /switch` makes it misbehave (`switch.py`), `GET /ledger` tells tests what happened, `/` shows it to people.
+"""
