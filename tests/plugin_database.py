@@ -58,9 +58,7 @@ def pytest_unconfigure() -> None:
 
 def _only_hands_out_tests(config: pytest.Config) -> bool:
     """True in the xdist process whose workers run the tests."""
-    return "PYTEST_XDIST_WORKER" not in os.environ and bool(
-        getattr(config.known_args_namespace, "numprocesses", None)
-    )
+    return "PYTEST_XDIST_WORKER" not in os.environ and bool(getattr(config.known_args_namespace, "numprocesses", None))
 
 
 def _start() -> _Session:

@@ -106,9 +106,7 @@ class Server:
             port = self.port or _free_port()
             with (self.folder / "log").open("ab") as log:
                 command = self._command(programs, way, port)
-                self._guard = guard.start(
-                    command, stop_signal=signal.SIGINT, grace=STOP_SECONDS, output=log.fileno()
-                )
+                self._guard = guard.start(command, stop_signal=signal.SIGINT, grace=STOP_SECONDS, output=log.fileno())
             if self._answers(port, deadline):
                 self.port = port
                 return
