@@ -41,6 +41,11 @@ class Workflow(FSMModelMixin, models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
+        permissions = [
+            ("view_all_workflows", "Can view the workflows of every team"),
+            ("submit_workflow", "Can submit workflows for one's teams"),
+            ("administer_workflow", "Can wind down workflows that one sees"),
+        ]
         indexes = [
             models.Index(fields=["team", "-id"], name="workflow_newest_of_team"),
             models.Index(fields=["wake_at"], name="workflow_due", condition=models.Q(wake_at__isnull=False)),

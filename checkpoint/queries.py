@@ -1,0 +1,181 @@
+"""Reads for people: bounded, keyset-paged, and without payload columns wherever there is more than one row."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, TextField
+from django.db.models.functions import Cast, Left
+
+from checkpoint.errors import NotFound
+from checkpoint.models import Attempt, AuditEntry, Case, Evidence, Step, Workflow
+from checkpoint.permissions import Person, workflows_visible_to
+from checkpoint.states import CaseStatus, StepStatus
+
+PAGE_SIZE = 50
+STEPS_SHOWN = 200
+EVIDENCE_SHOWN = 20
+AUDIT_SHOWN = 50
+PREVIEW = 600
+COUNT_LIMIT = 100
+
+_ID_TAIL = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class WorkflowFilter:
+    """What a list of workflows is narrowed to; empty members narrow nothing.
+
+    Attributes:
+        team: a team's slug.
+        asked: only workflows about which a question is open.
+        search: part of the goal or kind, or the end of an id.
+    """
+
+    status: str = ""
+    kind: str = ""
+    team: str = ""
+    asked: bool = False
+    search: str = ""
+
+
+@dataclass(frozen=True)
+class Page[T]:
+    """Some rows, and where the next ones begin; `following` is None on the last page."""
+
+    rows: Sequence[T]
+    following: UUID | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many of a workflow's steps are verified."""
+
+    verified: int = 0
+    total: int = 0
+
+
+def workflow_page(person: Person, narrowed: WorkflowFilter, *, before: UUID | None = None) -> Page[Workflow]:
+    """The newest workflows that the person sees, older than `before`. Each row has `goal_preview` and `asked`."""
+    found = _narrow(workflows_visible_to(person), narrowed)
+    if before is not None:
+        found = found.filter(id__lt=before)
+    rows = list(
+        found.select_related("team", "submitted_by")
+        .defer("goal", "constraints", "input")
+        .annotate(goal_preview=Left("goal", PREVIEW), asked=Exists(_open_cases_of_row()))
+        .order_by("-id")[: PAGE_SIZE + 1]
+    )
+    more = len(rows) > PAGE_SIZE
+    return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
+
+
+def _narrow(found: QuerySet[Workflow], narrowed: WorkflowFilter) -> QuerySet[Workflow]:
+    exact = {"status": narrowed.status, "kind": narrowed.kind, "team__slug": narrowed.team}
+    found = found.filter(**{name: value for name, value in exact.items() if value})
+    if narrowed.asked:
+        found = found.filter(Exists(_open_cases_of_row()))
+    return _search(found, narrowed.search.strip())
+
+
+def _open_cases_of_row() -> QuerySet[Case]:
+    return Case.objects.filter(workflow=OuterRef("pk"), status=CaseStatus.OPEN)
+
+
+def _search(found: QuerySet[Workflow], words: str) -> QuerySet[Workflow]:
+    if not words:
+        return found
+    with suppress(ValueError):
+        return found.filter(pk=UUID(words))
+    matches = Q(goal__icontains=words) | Q(kind__icontains=words)
+    if _ID_TAIL.fullmatch(words):
+        matches |= Q(id_text__endswith=words.lower())
+    return found.alias(id_text=Cast("id", TextField())).filter(matches)
+
+
+def progress_of(workflows: Iterable[Workflow]) -> dict[UUID, Progress]:
+    """Each workflow's progress, in one query."""
+    counted = (
+        Step.objects.filter(workflow__in=[workflow.pk for workflow in workflows])
+        .values("workflow_id")
+        .order_by()
+        .annotate(total=Count("id"), verified=Count("id", filter=Q(status=StepStatus.VERIFIED)))
+    )
+    return {row["workflow_id"]: Progress(row["verified"], row["total"]) for row in counted}
+
+
+def kinds_visible_to(person: Person) -> list[str]:
+    """Kinds among the newest workflows that the person sees, for a filter's suggestions."""
+    newest = workflows_visible_to(person).order_by("-id").values_list("kind", flat=True)[:1000]
+    return sorted(set(newest))
+
+
+def visible_workflow(person: Person, workflow_id: UUID) -> Workflow:
+    """One workflow with its goal; its input stays behind. Raises NotFound."""
+    found = workflows_visible_to(person).select_related("team", "policy_version", "submitted_by").defer("input")
+    try:
+        return found.get(pk=workflow_id)
+    except Workflow.DoesNotExist:
+        raise NotFound(f"There is no workflow {workflow_id} that you may see.") from None
+
+
+def visible_step(person: Person, step_id: UUID) -> Step:
+    """One step with its whole arguments. Raises NotFound."""
+    try:
+        return Step.objects.select_related("tool_version").get(pk=step_id, workflow__in=workflows_visible_to(person))
+    except Step.DoesNotExist:
+        raise NotFound(f"There is no step {step_id} that you may see.") from None
+
+
+def visible_evidence(person: Person, evidence_id: UUID) -> Evidence:
+    """One piece of evidence with its whole facts. Raises NotFound."""
+    try:
+        return Evidence.objects.get(pk=evidence_id, step__workflow__in=workflows_visible_to(person))
+    except Evidence.DoesNotExist:
+        raise NotFound(f"There is no evidence {evidence_id} that you may see.") from None
+
+
+def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
+    """The steps in the plan's order, those behind step `after`, with their records; payloads as previews.
+
+    Each step has `arguments_preview`, `receipt_preview`, `newest_evidence` and `open_cases`.
+    """
+    steps = workflow.steps.select_related("tool_version", "lease_holder", "receipt")
+    last = workflow.steps.filter(pk=after).only("position", "name", "status").first() if after else None
+    if last is not None:
+        steps = steps.filter(Q(position=last.position, name__gt=last.name) | Q(position__gt=last.position))
+    rows = list(
+        steps.defer("arguments", "template", "receipt__facts", "tool_version__schema", "tool_version__summary")
+        .annotate(arguments_preview=Left("arguments", PREVIEW), receipt_preview=Left("receipt__facts", PREVIEW))
+        .prefetch_related(*_records_of_steps())
+        .order_by("position", "name")[: STEPS_SHOWN + 1]
+    )
+    more = len(rows) > STEPS_SHOWN
+    return Page(rows[:STEPS_SHOWN], rows[STEPS_SHOWN - 1].id if more else None)
+
+
+def _records_of_steps() -> list[Prefetch[Any]]:
+    evidence = Evidence.objects.defer("facts").annotate(preview=Left("facts", PREVIEW)).order_by("-id")
+    return [
+        Prefetch("attempts", Attempt.objects.select_related("worker").order_by("number")),
+        Prefetch("evidence", evidence[:EVIDENCE_SHOWN], to_attr="newest_evidence"),
+        Prefetch("cases", Case.objects.filter(status=CaseStatus.OPEN).defer("findings"), to_attr="open_cases"),
+    ]
+
+
+def audit_trail(workflow: Workflow, *, limit: int = AUDIT_SHOWN) -> list[dict[str, Any]]:
+    """The newest entries of the workflow's stream, newest first, as they were hashed."""
+    texts = AuditEntry.objects.filter(stream_id=workflow.pk).order_by("-seq").values_list("text", flat=True)[:limit]
+    return [json.loads(text) for text in texts]
+
+
+def open_case_count(person: Person) -> int:
+    """How many open questions the person sees; counts no further than COUNT_LIMIT."""
+    found = Case.objects.filter(status=CaseStatus.OPEN, workflow__in=workflows_visible_to(person))
+    return found[:COUNT_LIMIT].count()
