@@ -96,7 +96,9 @@ def _reference(value: dict[str, Any], place: str) -> Reference:
 def _split(target: str) -> tuple[str, str]:
     match = _RESULT.fullmatch(target)
     if match is None:
-        raise ValueError(f'{json.dumps(target)} names no result: write "step_name#/facts/member" or "step_name#/operation_id"')
+        raise ValueError(
+            f'{json.dumps(target)} names no result: write "step_name#/facts/member" or "step_name#/operation_id"'
+        )
     return match["step"], match["pointer"]
 
 
