@@ -6,6 +6,7 @@ environment names no database: with `DATABASE_URL` set, nothing is read from it.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 from pathlib import Path
@@ -13,28 +14,27 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-HOME = Path(os.environ.get("CHECKPOINT_HOME", BASE_DIR / ".checkpoint"))
+HOME = Path(os.environ.get("CHECKPOINT_HOME") or BASE_DIR / ".checkpoint").resolve()
 
 
-def load_env_file() -> None:
-    """Puts the running embedded server's addresses into the environment, unless it names a database already."""
+@functools.cache
+def _running_server() -> dict[str, str]:
+    """What `.checkpoint/env` says; nothing where the environment names a database itself."""
     file = HOME / "env"
     if os.environ.get("DATABASE_URL") or not file.exists():
-        return
-    for line in file.read_text(encoding="utf-8").splitlines():
-        name, separator, value = line.partition("=")
-        if separator:
-            os.environ.setdefault(name.strip(), value.strip())
+        return {}
+    pairs = (line.partition("=") for line in file.read_text(encoding="utf-8").splitlines())
+    return {name.strip(): value.strip() for name, separator, value in pairs if separator}
 
 
 def text(name: str, default: str = "") -> str:
     """The variable's value; an empty one counts as not set."""
-    return os.environ.get(name) or default
+    return os.environ.get(name) or _running_server().get(name) or default
 
 
 def flag(name: str, default: bool = False) -> bool:
     """True for 1, true, yes and on, in any case."""
-    value = os.environ.get(name, "").strip().lower()
+    value = text(name).strip().lower()
     return value in {"1", "true", "yes", "on"} if value else default
 
 

@@ -14,18 +14,31 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 POLL_SECONDS = 0.05
 
 
 def start(
-    command: list[str], *, stop_signal: signal.Signals, grace: float, output: int, env: dict[str, str] | None = None
+    command: list[str],
+    *,
+    stop_signal: signal.Signals,
+    grace: float,
+    output: int,
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Starts `command` under a guard. `output` is a file descriptor for both of its streams; `grace` is in seconds."""
+    """Starts `command` in `folder` under a guard. `output` takes both streams; `grace` is in seconds."""
     guard = [sys.executable, "-I", "-S", str(Path(__file__)), str(int(stop_signal)), str(grace), *command]
     return subprocess.Popen(
-        guard, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, env=env, start_new_session=True
+        guard,
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=env,
+        cwd=folder,
+        start_new_session=True,
     )
 
 
@@ -36,7 +49,7 @@ def ask_to_stop(guard: subprocess.Popen[bytes]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The guard itself. Returns the command's exit code."""
+    """The guard itself. Returns the command's exit code; as in a shell, 128 + N when signal N ended it."""
     stop_signal, grace, command = int(arguments[0]), float(arguments[1]), arguments[2:]
     for unwanted in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A handler, not SIG_IGN: the command would inherit that one.
@@ -44,8 +57,8 @@ def main(arguments: list[str]) -> int:
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     while child.poll() is None:
         if _starter_is_gone():
-            return _stop(child, stop_signal, grace)
-    return child.returncode
+            _stop(child, stop_signal, grace)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
 def _starter_is_gone() -> bool:
@@ -53,13 +66,13 @@ def _starter_is_gone() -> bool:
     return bool(readable) and os.read(0, 1) == b""
 
 
-def _stop(child: subprocess.Popen[bytes], stop_signal: int, grace: float) -> int:
+def _stop(child: subprocess.Popen[bytes], stop_signal: int, grace: float) -> None:
     child.send_signal(stop_signal)
     try:
-        return child.wait(grace)
+        child.wait(grace)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        return child.wait()
+        child.wait()
 
 
 if __name__ == "__main__":

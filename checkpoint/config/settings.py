@@ -6,8 +6,6 @@ from django.utils.csp import CSP
 
 from checkpoint.config import environment
 
-environment.load_env_file()
-
 BASE_DIR = environment.BASE_DIR
 CHECKPOINT_HOME = environment.HOME
 
@@ -15,15 +13,14 @@ DEBUG = environment.flag("DEBUG")
 SECRET_KEY = environment.secret_key()
 ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
-CHECKPOINT_PORT = int(environment.text("CHECKPOINT_PORT", "8000"))
 
 # Databases. The application's role owns nothing; only migrations and set-up connect as the owner.
-NO_DATABASE = "postgresql://127.0.0.1:1/no_database_configured"
+NO_DATABASE = "postgresql://checkpoint_app@127.0.0.1:1/no_database_configured"
 DATABASE_URL = environment.text("DATABASE_URL", NO_DATABASE)
 DATABASE_OWNER_URL = environment.text("DATABASE_OWNER_URL", DATABASE_URL)
 DATABASE_DIRECT_URL = environment.text("DATABASE_DIRECT_URL", DATABASE_URL)
 CHECKPOINT_AS_OWNER = environment.flag("CHECKPOINT_AS_OWNER")
-CHECKPOINT_APP_ROLE = environment.text("CHECKPOINT_APP_ROLE", "checkpoint_app")
+CHECKPOINT_APP_ROLE = environment.text("CHECKPOINT_APP_ROLE", environment.database(DATABASE_URL)["USER"])
 DATABASES = {"default": environment.database(DATABASE_OWNER_URL if CHECKPOINT_AS_OWNER else DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -80,7 +77,6 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = CHECKPOINT_HOME / "static"
 WHITENOISE_USE_FINDERS = True
 
 LOGIN_URL = "/login/"
@@ -91,6 +87,15 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+
+# Errors go where the process's output goes; the supervisor, or the platform, keeps it.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"output": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["output"], "level": environment.text("LOG_LEVEL", "WARNING")},
+}
 
 # Browsers. CHECKPOINT_HTTPS=1 says that a TLS proxy stands in front; without it cookies must also work on loopback.
 HTTPS = environment.flag("CHECKPOINT_HTTPS")

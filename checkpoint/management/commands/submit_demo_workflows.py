@@ -1,0 +1,26 @@
+"""`manage.py submit_demo_workflows`: part of `make up`, does nothing where workflows exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from checkpoint.models import Workflow
+
+
+class Command(BaseCommand):
+    """Gives a first visitor something to look at."""
+
+    help = "Submit examples/*.yaml on a database without workflows."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if Workflow.objects.exists():
+            return
+        for file in sorted((settings.BASE_DIR / "examples").glob("*.yaml")):
+            try:
+                call_command("submit", str(file))
+            except CommandError as error:
+                self.stderr.write(f"{file.name} was not submitted: {error}")
