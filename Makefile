@@ -1,0 +1,46 @@
+# The two commands: `make up` runs everything, `make test` tests everything. GNU make 3.81 or newer.
+# ARGS goes to the tool: make test ARGS="-k decide"
+
+PYTHON_ENV = .venv/bin
+RUNTIME = @sh deploy/make-venv.sh requirements.txt
+DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
+
+.PHONY: up reset test ci lint types contracts migrations-check format
+
+up:
+	$(RUNTIME)
+	@exec $(PYTHON_ENV)/python manage.py up
+
+reset:
+	$(RUNTIME)
+	@$(PYTHON_ENV)/python manage.py drop_data
+
+test:
+	$(DEVELOPMENT)
+	@sh deploy/ensure-chromium.sh
+	@$(PYTHON_ENV)/python -m pytest -n 2 $(ARGS)
+
+ci: lint types contracts migrations-check test
+
+lint:
+	$(DEVELOPMENT)
+	$(PYTHON_ENV)/ruff check
+	$(PYTHON_ENV)/ruff format --check
+
+format:
+	$(DEVELOPMENT)
+	$(PYTHON_ENV)/ruff check --fix
+	$(PYTHON_ENV)/ruff format
+
+types:
+	$(DEVELOPMENT)
+	$(PYTHON_ENV)/mypy
+
+contracts:
+	$(DEVELOPMENT)
+	$(PYTHON_ENV)/lint-imports
+
+# No database is needed: Django only warns that it cannot compare with one.
+migrations-check:
+	$(DEVELOPMENT)
+	$(PYTHON_ENV)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
