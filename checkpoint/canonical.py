@@ -74,9 +74,14 @@ def parse(text: str | bytes) -> Any:
 
 def check(value: Any) -> None:
     """Raises ValueNotCanonical for the first part of the value that `canonical` refuses."""
+    _raise_first(faults_in(value))
+
+
+def faults_in(value: Any) -> list[Fault]:
+    """Every part of an already parsed value (from YAML, from a tool) that `canonical` refuses."""
     walk = _Walk()
     walk.look(value)
-    _raise_first(walk.faults)
+    return walk.faults
 
 
 def read(text: str | bytes) -> tuple[Any, list[Fault]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, cast
@@ -11,6 +10,7 @@ from jsonschema.exceptions import ValidationError
 
 from checkpoint.canonical import escape
 from checkpoint.errors import Fault
+from checkpoint.wording import described, nearest
 
 
 class _Error(Protocol):
@@ -41,7 +41,6 @@ _KINDS = {
     "object": "an object",
     "null": "null",
 }
-_SHOWN = 60  # characters
 
 
 def faults_from(errors: Iterable[ValidationError]) -> list[Fault]:
@@ -59,23 +58,6 @@ def _sorted(errors: Iterable[_Error]) -> list[Fault]:
         for fault in _faults(error)
     }
     return sorted(faults, key=lambda fault: (fault.path, fault.message))
-
-
-def described(value: Any) -> str:
-    """What is there: the kind of value, and the value itself where it is short."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "an array"
-    kind = "the string" if isinstance(value, str) else "the number"
-    text = json.dumps(value, ensure_ascii=False)
-    return f"{kind} {text}" if len(text) <= _SHOWN else f"{kind} {text[: _SHOWN - 1]}…"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: `; did you mean "amount"?`, or nothing."""
-    close = difflib.get_close_matches(name[:200], list(known), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(json.dumps(word) for word in close)}?" if close else ""
 
 
 def _faults(error: _Error) -> Iterator[Fault]:
