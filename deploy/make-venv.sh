@@ -16,7 +16,7 @@ if ! .venv/bin/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 12))'
     "$python" -m venv --clear .venv
 fi
 echo "Installing $requirements"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$requirements" || {
+.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --require-hashes --requirement "$requirements" || {
     echo "Installing $requirements failed, see above: pip needs to reach its package index (pip config, PIP_INDEX_URL)" >&2
     exit 1
 }
