@@ -23,4 +23,5 @@ def now() -> datetime:
     """The database's time, read now. Inside a transaction, read it after the locks were taken."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT checkpoint_now()")
-        return cursor.fetchone()[0]
+        moment: datetime = cursor.fetchone()[0]
+        return moment

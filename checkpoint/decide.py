@@ -146,7 +146,12 @@ class Nothing:
     """Nothing for the machine: it is done, or a person is asked."""
 
 
-Action = Prepare | Start | Inspect | Verify | ConcludeFailed | Ask | Wait | Nothing
+@dataclass(frozen=True)
+class ConcludeVerified:
+    """Nothing can be read beyond the receipt: the step ends with what is known."""
+
+
+Action = Prepare | Start | Inspect | Verify | ConcludeVerified | ConcludeFailed | Ask | Wait | Nothing
 
 
 def next_action(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
@@ -166,7 +171,7 @@ def next_action(facts: StepFacts, contract: Contract, policy: Policy, now: datet
         case StepStatus.STARTED:
             return _after_interruption(facts, contract, policy, now)
         case StepStatus.COMMITTED:
-            return _not_before(facts, now) or Verify()
+            return (_not_before(facts, now) or Verify()) if contract.can_verify else ConcludeVerified()
         case StepStatus.FAILED:
             return _retry(facts, now)
         case StepStatus.UNCERTAIN | StepStatus.VERIFIED | StepStatus.ABANDONED:

@@ -1,6 +1,6 @@
 """Tells the workers that something may move. Only a doorbell: a lost, doubled or late ring changes nothing.
 
-The sweeper finds every workflow that can move and has nobody on it, so a ring that fails costs a second, not a workflow.
+The sweeper finds every workflow that can move and has nobody on it, so a lost ring costs a second, not a workflow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The laws as PostgreSQL triggers, generated from `states.py`. Python states each law for the message, PostgreSQL for the truth.
+"""The laws as PostgreSQL triggers, generated from `states.py`.
 
-None of them can be switched off by a setting, and the application's role neither owns the tables nor may TRUNCATE.
+Python states each law for the message, PostgreSQL for the truth. None of them can be switched off by a setting, and the application's role neither owns the tables nor may TRUNCATE.
 A trigger's WHEN clause holds the law, so that a lawful row costs no function call.
 """
 
@@ -75,7 +75,7 @@ FUNCTIONS = {
 }
 
 # Columns that say what the effect is: once written ahead they never change.
-_WRITTEN_AHEAD = ("arguments", "arguments_hash", "idempotency_key", "variant")
+_WRITTEN_AHEAD = ("arguments", "arguments_hash", "idempotency_key")
 _STEP_IDENTITY = ("workflow_id", "position", "name", "template")
 _WORKFLOW_IDENTITY = ("team_id", "kind", "goal", "constraints", "input", "input_hash")
 _ATTEMPT_BODY = ("id", "step_id", "number", "fence", "worker_id", "started_at", "deadline_at")
@@ -129,9 +129,7 @@ def _triggers() -> Iterable[str]:
     )
 
 
-def _status_laws(
-    table: str, initial: Iterable[StrEnum], arrows: Mapping[StrEnum, frozenset[StrEnum]] | Mapping[str, frozenset[str]]
-) -> Iterable[str]:
+def _status_laws[T: StrEnum](table: str, initial: Iterable[T], arrows: Mapping[T, frozenset[T]]) -> Iterable[str]:
     legal = [
         f"OLD.status = '{source}' AND NEW.status IN ({_quoted(targets)})"
         for source, targets in arrows.items()

@@ -167,10 +167,10 @@ CASE_RULES: Mapping[CaseReason, CaseRule] = {
     CaseReason.COMPENSATION_FAILED: CaseRule(
         "Undoing it failed", S.FAILED, {D.RETRY: None, D.CONFIRM: S.COMMITTED, D.ABANDON: S.ABANDONED}
     ),
-    CaseReason.PLAN_INVALID: CaseRule(
-        "The plan cannot go on", S.PLANNED, {D.RETRY: None, D.ABANDON: S.ABANDONED}
+    CaseReason.PLAN_INVALID: CaseRule("The plan cannot go on", S.PLANNED, {D.RETRY: None, D.ABANDON: S.ABANDONED}),
+    CaseReason.RECORD_DAMAGED: CaseRule(
+        "A record does not match its hash", None, {D.RETRY: None, D.ABANDON: S.ABANDONED}
     ),
-    CaseReason.RECORD_DAMAGED: CaseRule("A record does not match its hash", None, {D.RETRY: None, D.ABANDON: None}),
 }
 
 

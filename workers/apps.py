@@ -10,3 +10,14 @@ class WorkersConfig(AppConfig):
 
     name = "workers"
     label = "workers"
+
+    def ready(self) -> None:
+        """Connects the doorbell, and what a pool's process does at its start and end."""
+        from celery.signals import worker_process_init, worker_process_shutdown
+
+        from checkpoint.doorbell import rung
+        from workers import doorbell, process
+
+        rung.connect(doorbell.send)
+        worker_process_init.connect(process.begin)
+        worker_process_shutdown.connect(process.end)

@@ -32,11 +32,11 @@ class Deadline:
     @classmethod
     def after(cls, seconds: float) -> Deadline:
         """The deadline `seconds` from now."""
-        return cls(time.clock_gettime(_BOOT_CLOCK) + seconds)
+        return cls(boot_time() + seconds)
 
     def remaining(self) -> float:
         """Seconds left; negative once it has passed."""
-        return self.at - time.clock_gettime(_BOOT_CLOCK)
+        return self.at - boot_time()
 
     def check_before_send(self) -> None:
         """Call immediately before the first byte goes out.
@@ -49,6 +49,11 @@ class Deadline:
 
 
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def boot_time() -> float:
+    """Seconds on the boot clock."""
+    return time.clock_gettime(_BOOT_CLOCK)
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,11 @@ class Tool(Protocol):
     def verify(self, arguments: Any, call: Call) -> Verification:
         """Reads the outcome by another path than the action."""
         ...
+
+
+def label(tool: Tool) -> str:
+    """How workers and steps name a tool's version: name@version."""
+    return f"{tool.name}@{tool.version}"
 
 
 class ToolNameTaken(Exception):

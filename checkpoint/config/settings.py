@@ -25,6 +25,7 @@ DATABASES = {"default": environment.database(DATABASE_OWNER_URL if CHECKPOINT_AS
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 BROKER_URL = environment.text("BROKER_URL")
+CHECKPOINT_HANDS = int(environment.text("CHECKPOINT_HANDS", "16"))  # calls in flight per worker process
 
 INSTALLED_APPS = [
     "checkpoint",

@@ -1,0 +1,164 @@
+"""The second half of a turn: for each step whose turn it is, do what `decide.next_action` says."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from checkpoint import attempt_log, evidence_log, fencing, live_workers, pinned, preparation, step_rows, verdicts
+from checkpoint.attempt_log import AttemptRow
+from checkpoint.calls import Claim, Worker, claim_of
+from checkpoint.decide import (
+    Action,
+    Ask,
+    ConcludeFailed,
+    ConcludeVerified,
+    Inspect,
+    Start,
+    Verify,
+    Wait,
+    next_action,
+)
+from checkpoint.models import Activity, Ending
+from checkpoint.states import CaseReason, StepStatus
+from checkpoint.step_rows import StepRow
+from checkpoint.transitions import Changes
+
+log = logging.getLogger(__name__)
+
+OTHER_WORKER_WAIT = timedelta(seconds=5)
+UNDECIDABLE_WAIT = timedelta(seconds=60)
+
+# Where the effect may be in the world already, the question is about the effect and not about the tool.
+_WITHOUT_TOOL = {
+    StepStatus.STARTED: CaseReason.INSPECTION_INCONCLUSIVE,
+    StepStatus.COMMITTED: CaseReason.EFFECT_NOT_VISIBLE,
+}
+
+
+def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
+    """Claims at most `limit` calls on the locked workflows; settles on the way what needs no call."""
+    if limit <= 0:
+        return []
+    rows = step_rows.ready(list(changes.workflows), now=changes.now, limit=limit)
+    attempts = attempt_log.of_steps([row.id for row in rows if row.attempt_count])
+    claimer = _Claimer(changes, worker)
+    claims = (claimer.act(row, attempts.get(row.id, [])) for row in rows)
+    return [made for made in claims if made is not None]
+
+
+@dataclass(frozen=True)
+class _Claimer:
+    changes: Changes
+    worker: Worker
+
+    @property
+    def now(self) -> datetime:
+        return self.changes.now
+
+    def act(self, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
+        """Does the next action on one step; returns the call that it needs, if any."""
+        if row.lease_holder_id is not None:
+            self._take_over(row, row.lease_holder_id, attempts)
+        if row.status is StepStatus.PLANNED:
+            self._prepare(row)
+        if row.status is StepStatus.PLANNED:
+            return None
+        return self._carry_out(self._next_action(row, attempts), row, attempts)
+
+    def _next_action(self, row: StepRow, attempts: list[AttemptRow]) -> Action:
+        """A step that cannot be decided (a defect of ours) waits, so that it holds nobody else up."""
+        try:
+            policy = pinned.policy(self.changes.workflows[row.workflow_id].policy_version_id)
+            return next_action(verdicts.step_facts(row, attempts), pinned.contract(row), policy, self.now)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            log.exception("step %s of workflow %s cannot be decided", row.name, row.workflow_id)
+            return Wait(self.now + UNDECIDABLE_WAIT)
+
+    def _take_over(self, row: StepRow, holder: uuid.UUID, attempts: list[AttemptRow]) -> None:
+        """The lease is over and nobody reported: what the holder did is unknown until it is looked up."""
+        self.changes.touch(row)
+        was_doing = row.activity
+        fencing.overrule(row)
+        if was_doing == Activity.EXECUTE:
+            for attempt in attempts:
+                if attempt.ended_at is None:
+                    attempt.end(Ending.LOST, applied=None, detail="its worker stopped answering", now=self.now)
+                    self.changes.end_attempt(attempt)
+        self.changes.note(row, "take_over", details={"from_worker": str(holder), "fence": row.fence})
+
+    def _prepare(self, row: StepRow) -> None:
+        workflow = self.changes.workflows[row.workflow_id]
+        problem = preparation.prepare(row, team_id=workflow.team_id, policy=pinned.policy(workflow.policy_version_id))
+        if problem is None:
+            self.changes.move(row, StepStatus.PREPARED, verb="prepare", arguments_hash=row.arguments_hash)
+        else:
+            self._ask(row, problem.reason, [], note=problem.note)
+
+    def _carry_out(self, action: Action, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
+        match action:
+            case Start():
+                return self._with_tool(row, attempts, lambda: self._start(row))
+            case Inspect():
+                return self._with_tool(row, attempts, lambda: self._acquire(row, Activity.INSPECT))
+            case Verify():
+                return self._with_tool(row, attempts, lambda: self._acquire(row, Activity.VERIFY))
+        self._conclude(action, row, attempts)
+        return None
+
+    def _conclude(self, action: Action, row: StepRow, attempts: list[AttemptRow]) -> None:
+        """The actions that need no call."""
+        match action:
+            case ConcludeVerified():
+                verdicts.conclude_verified(self.changes, row)
+            case ConcludeFailed(why):
+                verdicts.conclude_failed(self.changes, row, attempts, why)
+            case Ask(reason):
+                self._ask(row, reason, attempts)
+            case Wait(until):
+                self.changes.touch(row).next_at = until
+
+    def _start(self, row: StepRow) -> Claim:
+        """Takes the next fence and writes the attempt ahead of the call."""
+        self.changes.touch(row)
+        fencing.acquire(row, holder=self.worker.id, activity=Activity.EXECUTE, now=self.now)
+        row.attempt_count += 1
+        row.inspection_count = 0
+        row.next_at = None
+        deadline_at = self.now + timedelta(seconds=pinned.contract(row).deadline)
+        self.changes.begin_attempt(
+            attempt_log.begin(
+                row.id, row.attempt_count, row.fence, self.worker.id, now=self.now, deadline_at=deadline_at
+            )
+        )
+        if row.status is StepStatus.STARTED:
+            self.changes.note(row, "send_again", details={"fence": row.fence, "attempt": row.attempt_count})
+        else:
+            self.changes.move(row, StepStatus.STARTED, verb="start", attempt=row.attempt_count)
+        return claim_of(row, Activity.EXECUTE, now=self.now)
+
+    def _acquire(self, row: StepRow, activity: Activity) -> Claim:
+        self.changes.touch(row)
+        fencing.acquire(row, holder=self.worker.id, activity=activity, now=self.now)
+        row.next_at = None
+        facts = evidence_log.facts_of(row.receipt_id) if activity is Activity.VERIFY else ""
+        return claim_of(row, activity, now=self.now, facts=facts)
+
+    def _with_tool(self, row: StepRow, attempts: list[AttemptRow], make: Callable[[], Claim]) -> Claim | None:
+        """Makes the claim if this worker has the tool; leaves it to a live worker that has it; else asks."""
+        label = str(pinned.tool_version(row.tool_version_id))
+        if label in self.worker.tools:
+            return make()
+        if live_workers.any_has(label):
+            self.changes.touch(row).next_at = self.now + OTHER_WORKER_WAIT
+        else:
+            self._ask(
+                row, _WITHOUT_TOOL.get(row.status, CaseReason.TOOL_CHANGED), attempts, note=f"No worker has {label}."
+            )
+        return None
+
+    def _ask(self, row: StepRow, reason: CaseReason, attempts: list[AttemptRow], *, note: str = "") -> None:
+        verdicts.open_case(self.changes, row, reason, attempts, note=note)

@@ -1,0 +1,88 @@
+"""The sole writer of evidence, in sets."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from checkpoint.canonical import canonical, sha256_hex
+from checkpoint.models.evidence import EvidenceKind
+from checkpoint.models.identifiers import uuid7
+from checkpoint.states import Standing
+
+FACTS_LIMIT = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """One fact; see `models.Evidence`."""
+
+    id: uuid.UUID
+    step_id: uuid.UUID
+    kind: str
+    finding: str
+    source: str
+    standing: str
+    attempt_number: int | None
+    fence: int
+    operation_id: str
+    facts: str
+    sha256: str
+    observed_at: datetime
+
+
+_TYPES = ["uuid", "uuid", "text", "text", "text", "text", "int", "bigint", "text", "text", "text", "timestamptz"]
+
+
+def observe(
+    step_id: uuid.UUID,
+    kind: EvidenceKind,
+    finding: str,
+    facts: Any,
+    *,
+    source: str,
+    standing: Standing,
+    fence: int,
+    attempt_number: int | None,
+    operation_id: str = "",
+    now: datetime,
+) -> EvidenceRow:
+    """A new piece of evidence, not yet stored. Facts over 16 KiB canonical are replaced by their size and hash."""
+    text = _bounded(facts)
+    return EvidenceRow(
+        uuid7(), step_id, kind.value, finding, source[:255], standing.value, attempt_number, fence,
+        operation_id[:255], text, sha256_hex(text), now,
+    )  # fmt: skip
+
+
+def _bounded(facts: Any) -> str:
+    text = canonical(facts)
+    size = len(text.encode())
+    if size <= FACTS_LIMIT:
+        return text
+    return canonical(
+        {"omitted": f"the facts have {size} bytes, the limit is {FACTS_LIMIT}", "sha256": sha256_hex(text)}
+    )
+
+
+def facts_of(evidence_id: uuid.UUID | None) -> str:
+    """The facts of one stored piece of evidence, as canonical JSON."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT facts FROM checkpoint_evidence WHERE id = %s", [evidence_id])
+        return str(cursor.fetchone()[0])
+
+
+def insert(evidence: Sequence[EvidenceRow]) -> None:
+    """Stores new evidence."""
+    columns = EvidenceRow.__slots__
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO checkpoint_evidence ({', '.join(columns)})"
+            f" SELECT * FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES)})",
+            [[getattr(row, column) for row in evidence] for column in columns],
+        )

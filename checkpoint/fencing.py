@@ -1,0 +1,65 @@
+"""The sole writer of fences and leases. Only PostgreSQL's time judges a lease; only the fence judges a write.
+
+The fence rises at every acquisition, for ever, also for a person's command (S43, S44, S45). A lease past its time
+that nobody has taken over still writes; a write under an old fence changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from checkpoint.models.step import Activity
+from checkpoint.step_rows import StepRow
+from checkpoint.transactions import require_transaction
+
+LEASE = timedelta(seconds=15)
+
+
+def acquire(row: StepRow, *, holder: uuid.UUID, activity: Activity, now: datetime) -> None:
+    """Takes the step for one activity, under the next fence."""
+    row.fence += 1
+    _hold(row, holder, activity, now)
+
+
+def keep(row: StepRow, *, activity: Activity, now: datetime) -> None:
+    """The holder goes on with another activity under the fence it has."""
+    if row.lease_holder_id is None:
+        raise ValueError(f"nobody holds step {row.name}")
+    _hold(row, row.lease_holder_id, activity, now)
+
+
+def release(row: StepRow) -> None:
+    """Nobody acts on the step any more; the fence stays."""
+    row.lease_holder_id, row.lease_until, row.activity = None, None, ""
+
+
+def overrule(row: StepRow) -> None:
+    """A person's command or late evidence takes the step from whoever holds it: the next fence, and no lease."""
+    row.fence += 1
+    release(row)
+
+
+def _hold(row: StepRow, holder: uuid.UUID, activity: Activity, now: datetime) -> None:
+    row.lease_holder_id, row.lease_until, row.activity = holder, now + LEASE, activity.value
+
+
+def renew_if_held(holdings: Mapping[uuid.UUID, int], *, holder: uuid.UUID) -> set[uuid.UUID]:
+    """Renews the leases of steps held under exactly these fences; returns the steps that are still held.
+
+    A row that a recording transaction has locked is skipped: that transaction ends or extends the lease itself.
+    """
+    require_transaction()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH held AS (SELECT step.id FROM checkpoint_step AS step"
+            "   JOIN unnest(%s::uuid[], %s::bigint[]) AS holding(id, fence) USING (id, fence)"
+            "   WHERE step.lease_holder_id = %s ORDER BY step.id FOR UPDATE OF step SKIP LOCKED)"
+            " UPDATE checkpoint_step SET lease_until = checkpoint_now() + make_interval(secs => %s) FROM held"
+            " WHERE checkpoint_step.id = held.id RETURNING checkpoint_step.id",
+            [list(holdings), list(holdings.values()), holder, LEASE.total_seconds()],
+        )
+        return {step for (step,) in cursor.fetchall()}

@@ -1,0 +1,97 @@
+"""Writing a step ahead: its arguments resolved, validated and fixed, its key taken. Part of the claim."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from checkpoint import pinned
+from checkpoint.argument_schemas import match_variant, prepare_arguments
+from checkpoint.canonical import idempotency_key, sha256_hex
+from checkpoint.decide import Policy
+from checkpoint.errors import RecordDamaged, ReferenceUnresolved, SubmissionInvalid
+from checkpoint.models.identifiers import uuid7
+from checkpoint.references import resolve, scan
+from checkpoint.states import CaseReason
+from checkpoint.step_rows import StepRow
+
+_RESULTS = """
+SELECT step.name, evidence.operation_id, evidence.facts, evidence.sha256
+FROM checkpoint_step AS step JOIN checkpoint_evidence AS evidence ON evidence.id = step.receipt_id
+WHERE step.workflow_id = %s AND step.position < %s AND step.name = ANY(%s)
+"""
+
+_WRITE_AHEAD = """
+UPDATE checkpoint_step SET arguments = %s, arguments_hash = %s, idempotency_key = %s, variant = %s
+WHERE id = %s AND arguments IS NULL
+"""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a step cannot be prepared."""
+
+    reason: CaseReason
+    note: str
+
+
+def prepare(row: StepRow, *, team_id: uuid.UUID, policy: Policy) -> Problem | None:
+    """Fixes arguments, hash, key and variant of a planned step, and stores them with its intent.
+
+    Returns:
+        None, or what stands in the way; then nothing was written.
+    """
+    tool_version = pinned.tool_version(row.tool_version_id)
+    try:
+        value = resolve(json.loads(row.template), _input(row.workflow_id), _results(row))
+        arguments = prepare_arguments(tool_version.schema, value)
+    except (ReferenceUnresolved, SubmissionInvalid) as error:
+        return Problem(CaseReason.PLAN_INVALID, str(error))
+    except RecordDamaged as error:
+        return Problem(CaseReason.RECORD_DAMAGED, str(error))
+    row.arguments, row.arguments_hash = arguments, sha256_hex(arguments)
+    row.variant = match_variant(tool_version.variants, json.loads(arguments))
+    row.idempotency_key = idempotency_key(
+        workflow_id=str(row.workflow_id), step_name=row.name, tool=tool_version.name, arguments=arguments
+    )
+    row.attempts_allowed = max(row.attempts_allowed, policy.max_attempts)
+    _store(row, team_id)
+    return None
+
+
+def _store(row: StepRow, team_id: uuid.UUID) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE_AHEAD, [row.arguments, row.arguments_hash, row.idempotency_key, row.variant, row.id])
+        cursor.execute(
+            "INSERT INTO checkpoint_intent (id, team_id, owner_id, key, arguments_hash) VALUES (%s, %s, %s, %s, %s)",
+            [uuid7(), team_id, row.id, row.idempotency_key, row.arguments_hash],
+        )
+
+
+def _input(workflow_id: uuid.UUID) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT input FROM checkpoint_workflow WHERE id = %s", [workflow_id])
+        return json.loads(cursor.fetchone()[0])
+
+
+def _results(row: StepRow) -> dict[str, Any]:
+    """The results that the template refers to.
+
+    Raises:
+        RecordDamaged: a stored result does not match its hash (S03).
+    """
+    references, _ = scan(json.loads(row.template))
+    names = list({reference.step for reference in references if reference.step})
+    with connection.cursor() as cursor:
+        cursor.execute(_RESULTS, [row.workflow_id, row.position, names])
+        return {name: _document(name, *stored) for name, *stored in cursor.fetchall()}
+
+
+def _document(name: str, operation_id: str, facts: str, sha256: str) -> dict[str, Any]:
+    if sha256_hex(facts) != sha256:
+        raise RecordDamaged(f"the stored result of step {name} does not match its hash")
+    return {"operation_id": operation_id or None, "facts": json.loads(facts)}

@@ -1,0 +1,121 @@
+"""The words of a case: one sentence, and what is known, not known and tried. Plain text, no framework.
+
+Text that a tool or provider wrote is quoted as `said`, never woven into a statement of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from checkpoint.contracts import Contract, RecoveryClass
+from checkpoint.decide import AttemptFacts
+from checkpoint.states import CaseReason
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a question is about.
+
+    Attributes:
+        said: the last words of the tool or provider, untrusted.
+        note: what the engine adds about this occasion.
+    """
+
+    step: str
+    tool: str
+    contract: Contract | None
+    attempts: Sequence[AttemptFacts]
+    inspections: int = 0
+    verifications: int = 0
+    said: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person reads first."""
+
+    sentence: str
+    known: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    said: str = ""
+
+    def findings(self) -> dict[str, list[str] | str]:
+        """The form in which a case stores it."""
+        return {"known": self.known, "unknown": self.unknown, "tried": self.tried, "said": self.said}
+
+
+_SENTENCES = {
+    CaseReason.OUTCOME_UNKNOWN: "“{step}” was started with {tool}, and whether it took effect is not known: {why}.",
+    CaseReason.INSPECTION_INCONCLUSIVE: "“{step}” was started with {tool}, and no lookup told whether it took effect.",
+    CaseReason.EFFECT_NOT_VISIBLE: "{tool} reported “{step}” as done, but its outcome did not become visible in time.",
+    CaseReason.CONFLICTING_EFFECT: "Under the key of “{step}” an effect was found that was made with other arguments.",
+    CaseReason.DUPLICATE_EFFECT: "A late answer shows that “{step}” may have taken effect twice.",
+    CaseReason.RETRIES_EXHAUSTED: "“{step}” did not take effect, and no tries are left: {tool} was refused each time.",
+    CaseReason.TOOL_CHANGED: "No running worker has the version of {tool} that “{step}” was planned with.",
+    CaseReason.PLAN_INVALID: "“{step}” cannot be prepared: its arguments do not fit {tool}.",
+    CaseReason.RECORD_DAMAGED: "The stored result of “{step}” does not match its own hash.",
+}
+
+_UNKNOWN = {
+    CaseReason.OUTCOME_UNKNOWN: "Whether the effect took place.",
+    CaseReason.INSPECTION_INCONCLUSIVE: "Whether the effect took place.",
+    CaseReason.EFFECT_NOT_VISIBLE: "Whether the effect is there and only hidden, or never came about.",
+    CaseReason.CONFLICTING_EFFECT: "Who made the effect that was found, and whether it serves the purpose.",
+    CaseReason.DUPLICATE_EFFECT: "Whether the provider carried out both requests.",
+    CaseReason.RETRIES_EXHAUSTED: "What has to change for the provider to accept it.",
+    CaseReason.TOOL_CHANGED: "Whether the present version of the tool does the same.",
+    CaseReason.PLAN_INVALID: "What the agent meant to pass on.",
+    CaseReason.RECORD_DAMAGED: "What the result was.",
+}
+
+
+def ask(reason: CaseReason, subject: Subject) -> Question:
+    """The question that a case of this reason puts."""
+    sentence = _SENTENCES[reason].format(step=subject.step, tool=subject.tool, why=_why(subject))
+    return Question(
+        sentence=sentence,
+        known=[*_known_of_attempts(subject.attempts), *([subject.note] if subject.note else [])],
+        unknown=[_UNKNOWN[reason]],
+        tried=_tried(subject),
+        said=subject.said[:2000],
+    )
+
+
+def _why(subject: Subject) -> str:
+    contract = subject.contract
+    if contract is None or contract.recovery is RecoveryClass.OPAQUE:
+        return "the provider can neither be asked nor told to ignore a repetition"
+    if contract.recovery is RecoveryClass.IDEMPOTENT and not contract.can_inspect:
+        return "the provider no longer remembers its key, or every repetition was cut off, and it cannot be asked"
+    return "no answer was recorded"
+
+
+def _known_of_attempts(attempts: Sequence[AttemptFacts]) -> list[str]:
+    lines = []
+    for number, attempt in enumerate(attempts, 1):
+        fate = {True: "took effect", False: "did not take effect", None: "ended without a recorded answer"}
+        lines.append(f"Attempt {number} started at {_clock(attempt.started_at)} and {fate[attempt.applied]}.")
+    return lines
+
+
+def _tried(subject: Subject) -> list[str]:
+    lines = [f"{_times(len(subject.attempts), 'execution')} with the same key."] if subject.attempts else []
+    if subject.inspections:
+        lines.append(f"{_times(subject.inspections, 'lookup')} since the last attempt.")
+    if subject.verifications:
+        lines.append(f"{_times(subject.verifications, 'reading')} of the outcome.")
+    if subject.contract is not None and not subject.contract.can_inspect:
+        lines.append("No lookup: the tool has none for this effect.")
+    return lines
+
+
+def _times(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,141 @@
+"""What a person's answer to a case does to the step, in the transaction that records the decision.
+
+Each answer takes the next fence (S45): whoever still acts on the step, however late, is refused as a writer. Afterwards
+the engine goes on by itself: a confirmed effect is verified like any other, a retried one is sent with the same key.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, verdicts
+from checkpoint.attempt_log import AttemptRow
+from checkpoint.errors import DecisionNotAllowed, SubmissionInvalid
+from checkpoint.models import Case, Ending, Evidence, EvidenceKind, ToolVersion
+from checkpoint.outcomes import Facts
+from checkpoint.states import CaseReason, Decision, Standing, StepStatus
+from checkpoint.step_rows import StepRow
+from checkpoint.transactions import require_transaction
+from checkpoint.transitions import Changes, overrule
+
+FOUND_OTHER = ("found_other", "conflict")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person said.
+
+    Attributes:
+        operation_id: the provider's id of the effect, if the person found it.
+    """
+
+    kind: Decision
+    reason: str
+    operation_id: str = ""
+
+
+def apply(changes: Changes, case: Case, row: StepRow, answer: Answer) -> None:
+    """Carries out a legal answer. The caller holds the locks, checks the guards and finishes the changes."""
+    require_transaction()
+    overrule(changes, row, why=f"{changes.actor.name} decided: {answer.kind}")
+    attempts = attempt_log.of_steps([row.id]).get(row.id, [])
+    handlers: dict[Decision, Callable[[_Deciding], None]] = {
+        Decision.CONFIRM: _Deciding.confirm,
+        Decision.RETRY: _Deciding.retry,
+        Decision.ABANDON: _Deciding.abandon,
+        Decision.CONTINUE: _Deciding.go_on,
+        Decision.ACKNOWLEDGE: _Deciding.acknowledge,
+    }
+    handlers[answer.kind](_Deciding(changes, case, row, answer, attempts))
+
+
+@dataclass(frozen=True)
+class _Deciding:
+    changes: Changes
+    case: Case
+    row: StepRow
+    answer: Answer
+    attempts: list[AttemptRow]
+
+    def confirm(self) -> None:
+        """It happened. Where verification had already failed, the person's word is all there is."""
+        row, target = self.row, self.case.rule.decisions[Decision.CONFIRM]
+        self._resolve_last_attempt()
+        attested = self._attest("confirmed", self._known_facts())
+        row.operation_id = self.answer.operation_id or row.operation_id
+        row.standing, row.next_at = Standing.ATTESTED, None
+        if target is StepStatus.VERIFIED:
+            verdicts.conclude_verified(self.changes, row)
+            return
+        row.receipt_id, row.committed_at, row.verification_count = attested, self.changes.now, 0
+        self.changes.move(row, StepStatus.COMMITTED, verb="confirm", reason=self.answer.reason)
+
+    def retry(self) -> None:
+        """It did not happen, or what stood in the way is gone: once more, with the same key."""
+        row = self.row
+        row.next_at, row.inspection_count, row.verification_count = None, 0, 0
+        if row.attempt_count:
+            self._attest("denied", {})
+            row.attempts_allowed = row.attempt_count + self._granted()
+        if row.status is StepStatus.UNCERTAIN:
+            verdicts.conclude_failed(self.changes, row, self.attempts, f"{self.changes.actor.name}: it did not happen")
+            row.next_at = None
+        else:
+            self.changes.note(row, "retry", reason=self.answer.reason)
+
+    def abandon(self) -> None:
+        """The step and what follows end; effects that did happen stay listed."""
+        self.changes.workflows[self.row.workflow_id].winding_down = True
+        self.changes.move(self.row, StepStatus.ABANDONED, verb="abandon", reason=self.answer.reason)
+
+    def go_on(self) -> None:
+        """With the present version of the tool, if it takes the same arguments."""
+        row = self.row
+        newest = ToolVersion.objects.filter(name=pinned.tool_version(row.tool_version_id).name).latest("published_at")
+        self._check_same_arguments(newest)
+        self.changes.note(row, "continue", reason=self.answer.reason, details={"tool_version": str(newest)})
+        row.tool_version_id, row.next_at = newest.pk, None
+        row.variant = argument_schemas.match_variant(newest.variants, row.arguments_value)
+
+    def acknowledge(self) -> None:
+        """The person knows and deals with it outside."""
+        self.changes.note(self.row, "acknowledge", reason=self.answer.reason)
+
+    def _check_same_arguments(self, newest: ToolVersion) -> None:
+        try:
+            same = argument_schemas.prepare_arguments(newest.schema, self.row.arguments_value) == self.row.arguments
+        except SubmissionInvalid as error:
+            raise DecisionNotAllowed(f"{newest} does not take these arguments ({error}): abandon the step") from error
+        if not same:
+            raise DecisionNotAllowed(f"{newest} reads these arguments differently: abandon the step and submit it anew")
+
+    def _granted(self) -> int:
+        """A refusal that a person looked into gets the policy's whole budget again; an uncertainty, one more try."""
+        if self.case.reason != CaseReason.RETRIES_EXHAUSTED:
+            return 1
+        return pinned.policy(self.changes.workflows[self.row.workflow_id].policy_version_id).max_attempts
+
+    def _resolve_last_attempt(self) -> None:
+        for attempt in self.attempts[-1:]:
+            attempt.end(
+                Ending.LOST, applied=True, detail=f"{self.changes.actor.name}: it happened", now=self.changes.now
+            )
+            self.changes.end_attempt(attempt)
+
+    def _known_facts(self) -> Facts:
+        """What a lookup found, where the question was about that."""
+        if self.case.reason != CaseReason.CONFLICTING_EFFECT:
+            return {}
+        found = Evidence.objects.filter(step=self.row.id, finding__in=FOUND_OTHER).latest("id")
+        return dict(found.facts_value)
+
+    def _attest(self, finding: str, facts: Facts) -> uuid.UUID:
+        evidence = evidence_log.observe(
+            self.row.id, EvidenceKind.ATTESTATION, finding, facts | {"reason": self.answer.reason},
+            source=f"person {self.changes.actor.name}", standing=Standing.ATTESTED, fence=self.row.fence,
+            attempt_number=self.row.attempt_count or None, operation_id=self.answer.operation_id, now=self.changes.now,
+        )  # fmt: skip
+        self.changes.observe(evidence)
+        return evidence.id

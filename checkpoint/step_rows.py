@@ -1,0 +1,149 @@
+"""The hot path's view of a step: loaded, changed in memory and written back in sets.
+
+`transitions.Changes` writes these rows; pages and single commands use the models.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from checkpoint.states import StepStatus
+
+
+@dataclass(slots=True)
+class StepRow:
+    """The columns of a step in the order in which they are selected. See `models.Step` for their meaning."""
+
+    id: uuid.UUID
+    workflow_id: uuid.UUID
+    position: int
+    name: str
+    tool_version_id: uuid.UUID
+    variant: str
+    template: str
+    arguments: str | None
+    arguments_hash: str
+    idempotency_key: str
+    status: StepStatus
+    version: int
+    standing: str
+    receipt_id: uuid.UUID | None
+    operation_id: str
+    fence: int
+    lease_holder_id: uuid.UUID | None
+    lease_until: datetime | None
+    activity: str
+    attempt_count: int
+    attempts_allowed: int
+    inspection_count: int
+    verification_count: int
+    next_at: datetime | None
+    committed_at: datetime | None
+    verified_at: datetime | None
+
+    def __post_init__(self) -> None:
+        self.status = StepStatus(self.status)
+
+    @property
+    def subject(self) -> str:
+        """How the audit trail names it."""
+        return f"step {self.name}"
+
+    @property
+    def arguments_value(self) -> Any:
+        """The resolved arguments as JSON values."""
+        return json.loads(self.arguments or "null")
+
+
+COLUMNS = tuple(column.name for column in fields(StepRow))
+
+# Columns that a change may write, with their PostgreSQL types. What is written ahead is written once, by `prepare`.
+WRITABLE = {
+    "tool_version_id": "uuid",
+    "variant": "text",
+    "status": "text",
+    "version": "int",
+    "standing": "text",
+    "receipt_id": "uuid",
+    "operation_id": "text",
+    "fence": "bigint",
+    "lease_holder_id": "uuid",
+    "lease_until": "timestamptz",
+    "activity": "text",
+    "attempt_count": "int",
+    "attempts_allowed": "int",
+    "inspection_count": "int",
+    "verification_count": "int",
+    "next_at": "timestamptz",
+    "committed_at": "timestamptz",
+    "verified_at": "timestamptz",
+}
+
+_SELECT = "SELECT " + ", ".join(f"step.{column}" for column in COLUMNS) + " FROM checkpoint_step AS step"
+
+# A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over and no question about
+# it is open. A workflow that is winding down only settles what is in the air.
+_READY = f"""
+WITH front AS (
+  SELECT step.workflow_id, min(step.position) AS position
+  FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(workflows)s) AND step.status <> 'verified'
+  GROUP BY step.workflow_id)
+{_SELECT}
+JOIN front ON front.workflow_id = step.workflow_id AND front.position = step.position
+JOIN checkpoint_workflow AS workflow ON workflow.id = step.workflow_id
+WHERE (step.status IN ('started', 'committed')
+       OR step.status IN ('planned', 'prepared', 'failed') AND NOT workflow.winding_down)
+  AND coalesce(greatest(step.lease_until, step.next_at) <= %(now)s, true)
+  AND NOT EXISTS (SELECT FROM checkpoint_case WHERE step_id = step.id AND status = 'open')
+ORDER BY step.workflow_id, step.id LIMIT %(limit)s
+"""
+
+_WRITE = f"""
+UPDATE checkpoint_step AS step SET {", ".join(f"{column} = change.{column}" for column in WRITABLE)}
+FROM unnest(%s::uuid[], %s::int[], %s::bigint[], {", ".join(f"%s::{kind}[]" for kind in WRITABLE.values())})
+  AS change(id, seen_version, held_fence, {", ".join(WRITABLE)})
+WHERE step.id = change.id AND step.version = change.seen_version AND step.fence = change.held_fence
+"""
+
+
+def of_ids(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, StepRow]:
+    """The steps with these ids."""
+    return {row.id: row for row in _rows(f"{_SELECT} WHERE step.id = ANY(%(ids)s)", {"ids": list(ids)})}
+
+
+def of_workflows(ids: Iterable[uuid.UUID], statuses: Iterable[StepStatus]) -> list[StepRow]:
+    """The steps of these (locked) workflows that have one of the statuses."""
+    return _rows(
+        f"{_SELECT} WHERE step.workflow_id = ANY(%(ids)s) AND step.status = ANY(%(statuses)s) ORDER BY step.id",
+        {"ids": list(ids), "statuses": list(statuses)},
+    )
+
+
+def ready(workflows: Sequence[uuid.UUID], *, now: datetime, limit: int) -> list[StepRow]:
+    """Steps of these (locked) workflows whose turn it is."""
+    return _rows(_READY, {"workflows": list(workflows), "now": now, "limit": limit})
+
+
+def write(rows: Sequence[StepRow], seen: Sequence[tuple[int, int]]) -> int:
+    """Writes the rows where version and fence are still those seen; returns how many were written.
+
+    Args:
+        seen: for each row, its version and its fence as they are stored.
+    """
+    columns = [[getattr(row, column) for row in rows] for column in WRITABLE]
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE, [[row.id for row in rows], [v for v, _ in seen], [fence for _, fence in seen], *columns])
+        return int(cursor.rowcount)
+
+
+def _rows(statement: str, parameters: dict[str, Any]) -> list[StepRow]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return [StepRow(*row) for row in cursor.fetchall()]

@@ -1,0 +1,170 @@
+"""The sole writer of states: lock, move, audit, after-commit (DESIGN.md section 5, rule 6).
+
+A verb locks its workflows, builds one `Changes`, moves steps in memory and calls `finish()`. That writes the steps,
+attempts, evidence, cases and audit entries in sets, and gives every workflow the status that follows from its steps.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from checkpoint import attempt_log, audit, case_log, clock, evidence_log, fencing, step_rows, workflow_rows
+from checkpoint.attempt_log import AttemptRow
+from checkpoint.case_log import CaseRow
+from checkpoint.errors import IllegalMove, LeaseLost
+from checkpoint.evidence_log import EvidenceRow
+from checkpoint.people import Actor
+from checkpoint.questions import Question
+from checkpoint.states import STEP_ARROWS, WORKFLOW_TERMINAL, CaseReason, StepStatus, workflow_status
+from checkpoint.step_rows import StepRow
+from checkpoint.transactions import require_transaction
+from checkpoint.workflow_rows import WorkflowRow
+
+WINDS_DOWN = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
+
+
+@dataclass
+class Changes:
+    """What one verb changes, collected and written in sets.
+
+    Attributes:
+        workflows: the workflows that the verb has locked, by id.
+        actor: who changes it.
+        now: database time, read after the locks.
+    """
+
+    workflows: dict[uuid.UUID, WorkflowRow]
+    actor: Actor
+    now: datetime
+    _steps: dict[uuid.UUID, StepRow] = field(default_factory=dict)
+    _seen: dict[uuid.UUID, tuple[int, int]] = field(default_factory=dict)
+    _moved: set[uuid.UUID] = field(default_factory=set)
+    _begun: list[AttemptRow] = field(default_factory=list)
+    _ended: dict[uuid.UUID, AttemptRow] = field(default_factory=dict)
+    _evidence: list[EvidenceRow] = field(default_factory=list)
+    _cases: list[CaseRow] = field(default_factory=list)
+    _settled: list[tuple[uuid.UUID, str]] = field(default_factory=list)
+    _entries: list[audit.Entry] = field(default_factory=list)
+
+    def touch(self, row: StepRow) -> StepRow:
+        """Announces a change of the row; call it before the first one, so that the guards carry what was read."""
+        if row.id not in self._steps:
+            self._steps[row.id] = row
+            self._seen[row.id] = (row.version, row.fence)
+            row.version += 1
+        return self._steps[row.id]
+
+    def move(self, row: StepRow, to: StepStatus, *, verb: str, reason: str = "", **details: Any) -> None:
+        """Moves a step along an arrow.
+
+        Raises:
+            IllegalMove: `states.STEP_ARROWS` has no such arrow.
+        """
+        if to not in STEP_ARROWS[row.status]:
+            raise IllegalMove(f"step {row.name} cannot go from {row.status} to {to}")
+        if row.id in self._moved:
+            self.write_steps()
+        self.touch(row)
+        before, row.status = row.status, to
+        self._moved.add(row.id)
+        self.note(row, verb, before=before, after=to, reason=reason, details={"fence": row.fence, **details})
+
+    def note(self, row: StepRow, verb: str, **content: Any) -> None:
+        """Writes an audit entry about a step."""
+        self._entries.append(audit.Entry(row.workflow_id, self.actor, verb, row.subject, **content))
+
+    def note_workflow(self, workflow_id: uuid.UUID, verb: str, **content: Any) -> None:
+        """Writes an audit entry about a workflow."""
+        self._entries.append(audit.Entry(workflow_id, self.actor, verb, "workflow", **content))
+
+    def begin_attempt(self, attempt: AttemptRow) -> None:
+        """Stores a new attempt."""
+        self._begun.append(attempt)
+
+    def end_attempt(self, attempt: AttemptRow) -> None:
+        """Stores the ending of an attempt."""
+        self._ended[attempt.id] = attempt
+
+    def observe(self, evidence: EvidenceRow) -> None:
+        """Stores evidence."""
+        self._evidence.append(evidence)
+
+    def ask(self, row: StepRow, reason: CaseReason, question: Question) -> None:
+        """Opens a case about a step, in the same transaction as the state that it explains."""
+        self.touch(row)
+        self._cases.append(case_log.ask(row, reason, question, now=self.now))
+        self.note(row, "ask", after=reason.value, reason=question.sentence)
+
+    def settle_cases(self, row: StepRow, how: str) -> None:
+        """Closes whatever question is open about a step: it moved on by another way."""
+        self._settled.append((row.id, how))
+
+    def write_steps(self) -> None:
+        """Writes what was collected so far, in the order that foreign keys need.
+
+        Raises:
+            LeaseLost: a row is no longer what was read, although its workflow is locked.
+        """
+        if self._evidence:
+            evidence_log.insert(self._evidence)
+        rows = list(self._steps.values())
+        if rows and step_rows.write(rows, [self._seen[row.id] for row in rows]) != len(rows):
+            raise LeaseLost("a step changed under its lock; nothing was written")
+        if self._ended:
+            attempt_log.store_endings(list(self._ended.values()))
+        if self._begun:
+            attempt_log.insert(self._begun)
+        for written in (self._evidence, self._steps, self._seen, self._moved, self._ended, self._begun):
+            written.clear()
+
+    def finish(self) -> None:
+        """Writes everything; afterwards each workflow's status is the function of its steps again."""
+        require_transaction()
+        self._wind_down()
+        self.write_steps()
+        if self._settled:
+            case_log.settle(self._settled, now=self.now)
+        if self._cases:
+            case_log.insert(self._cases)
+        self._follow_steps()
+        audit.append(self._entries, at=self.now)
+
+    def _wind_down(self) -> None:
+        """Ends the steps of ending workflows that have nothing in the air (DESIGN.md section 2)."""
+        ending = [workflow.id for workflow in self.workflows.values() if workflow.winding_down]
+        if not ending:
+            return
+        self.write_steps()
+        for row in step_rows.of_workflows(ending, WINDS_DOWN):
+            self.settle_cases(row, "the workflow was abandoned")
+            self.move(row, StepStatus.ABANDONED, verb="abandon", reason="the workflow was abandoned")
+
+    def _follow_steps(self) -> None:
+        live = [row for row in self.workflows.values() if row.status not in WORKFLOW_TERMINAL]
+        facts = workflow_rows.facts([row.id for row in live], now=self.now)
+        for row in live:
+            before, after = row.status, workflow_status(facts[row.id].status_facts(row))
+            row.status, row.wake_at = after, facts[row.id].wake_at
+            if after in WORKFLOW_TERMINAL:
+                row.wake_at, row.ended_at = None, self.now
+            if after is not before:
+                self.note_workflow(row.id, "move", before=before, after=after)
+        workflow_rows.write(live, now=self.now)
+
+
+def lock(workflow_ids: Iterable[uuid.UUID], *, actor: Actor) -> Changes:
+    """Locks the workflows, in the order of their ids, and then reads the time. Waits for whoever holds them."""
+    require_transaction()
+    rows = workflow_rows.lock(workflow_ids)
+    return Changes({row.id: row for row in rows}, actor, clock.now())
+
+
+def overrule(changes: Changes, row: StepRow, *, why: str) -> None:
+    """A command that bypasses the holder's lease: takes the next fence and says so in the audit (S45)."""
+    changes.touch(row)
+    fencing.overrule(row)
+    changes.note(row, "overrule", reason=why, details={"fence": row.fence})

@@ -1,0 +1,66 @@
+"""What is done about a step once it is clear what is true, or that nobody can know."""
+
+from __future__ import annotations
+
+from checkpoint import fencing, pinned
+from checkpoint.attempt_log import AttemptRow
+from checkpoint.decide import StepFacts
+from checkpoint.models import Ending
+from checkpoint.questions import Subject, ask
+from checkpoint.states import CASE_RULES, CaseReason, Standing, StepStatus
+from checkpoint.step_rows import StepRow
+from checkpoint.transitions import Changes
+
+
+def step_facts(row: StepRow, attempts: list[AttemptRow]) -> StepFacts:
+    """What the decision needs of a stored step."""
+    return StepFacts(
+        status=row.status,
+        lease_until=row.lease_until,
+        attempts=[attempt.facts for attempt in attempts],
+        attempts_allowed=row.attempts_allowed,
+        inspection_count=row.inspection_count,
+        next_at=row.next_at,
+        committed_at=row.committed_at,
+    )
+
+
+def conclude_failed(changes: Changes, row: StepRow, attempts: list[AttemptRow], why: str) -> None:
+    """Every attempt is proved not to have taken effect: the step may be tried again after the policy's wait."""
+    for attempt in attempts:
+        if attempt.applied is None:
+            attempt.end(Ending.LOST, applied=False, detail=why, now=changes.now)
+            changes.end_attempt(attempt)
+    policy = pinned.policy(changes.workflows[row.workflow_id].policy_version_id)
+    changes.move(row, StepStatus.FAILED, verb="fail", reason=why)
+    row.next_at = changes.now + policy.retry_wait(row.attempt_count)
+
+
+def conclude_verified(changes: Changes, row: StepRow, standing: Standing | None = None) -> None:
+    """The step is done. Without a reading of the outcome it stands as a person attested it, or on its receipt alone."""
+    unread = Standing.ATTESTED if row.standing == Standing.ATTESTED else Standing.RECEIPT_ONLY
+    changes.touch(row)
+    fencing.release(row)
+    row.standing = standing or unread
+    changes.move(row, StepStatus.VERIFIED, verb="verify", standing=row.standing)
+    row.verified_at, row.next_at = changes.now, None
+
+
+def open_case(
+    changes: Changes, row: StepRow, reason: CaseReason, attempts: list[AttemptRow], *, said: str = "", note: str = ""
+) -> None:
+    """Stops a step with one question; it becomes uncertain where the outcome is what is asked."""
+    subject = Subject(
+        step=row.name,
+        tool=str(pinned.tool_version(row.tool_version_id)),
+        contract=pinned.contract(row) if row.variant else None,
+        attempts=[attempt.facts for attempt in attempts],
+        inspections=row.inspection_count,
+        verifications=row.verification_count,
+        said=said or next((attempt.detail for attempt in reversed(attempts) if attempt.detail), ""),
+        note=note,
+    )
+    changes.touch(row)
+    if CASE_RULES[reason].step_status is StepStatus.UNCERTAIN:
+        changes.move(row, StepStatus.UNCERTAIN, verb="question", reason=reason.value)
+    changes.ask(row, reason, ask(reason, subject))

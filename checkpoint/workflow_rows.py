@@ -1,0 +1,115 @@
+"""The hot path's view of a workflow: locked, derived and written back in sets."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from checkpoint.states import StepStatus, WorkflowFacts, WorkflowStatus
+
+
+@dataclass(slots=True)
+class WorkflowRow:
+    """What a verb needs of a workflow that it has locked."""
+
+    id: uuid.UUID
+    team_id: uuid.UUID
+    policy_version_id: uuid.UUID
+    status: WorkflowStatus
+    sealed: bool
+    winding_down: bool
+    wake_at: datetime | None
+    ended_at: datetime | None
+
+    def __post_init__(self) -> None:
+        self.status = WorkflowStatus(self.status)
+
+
+@dataclass(slots=True)
+class DerivedFacts:
+    """What the steps and cases say about a workflow."""
+
+    steps: dict[StepStatus, int] = field(default_factory=dict)
+    open_cases: int = 0
+    wake_at: datetime | None = None
+
+    def status_facts(self, row: WorkflowRow) -> WorkflowFacts:
+        """The facts that the status is a function of."""
+        return WorkflowFacts(self.steps, self.open_cases, 0, row.sealed, row.winding_down)
+
+
+_SELECT = (
+    "SELECT id, team_id, policy_version_id, status, sealed, winding_down, wake_at, ended_at FROM checkpoint_workflow"
+)
+
+# Readiness, limits and time are read in a later statement than the one that took the lock (DESIGN.md section 3).
+_LOCK = f"{_SELECT} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+_LOCK_DUE = f"{_SELECT} WHERE wake_at <= (SELECT checkpoint_now()) ORDER BY wake_at LIMIT %s FOR UPDATE SKIP LOCKED"
+
+# A step at the front wakes its workflow when its lease or its wait ends, at once if it has neither, and never while a
+# question about it is open.
+_FACTS = """
+WITH step AS (
+  SELECT step.workflow_id, step.status, greatest(step.lease_until, step.next_at) AS ready_at,
+         step.position = min(step.position) FILTER (WHERE step.status <> 'verified')
+           OVER (PARTITION BY step.workflow_id) AS at_front,
+         EXISTS (SELECT FROM checkpoint_case AS question
+                 WHERE question.step_id = step.id AND question.status = 'open') AS asked
+  FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%s))
+SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked),
+       min(coalesce(ready_at, %s)) FILTER (
+         WHERE at_front AND NOT asked AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
+FROM step GROUP BY workflow_id, status
+"""
+
+
+def lock(ids: Iterable[uuid.UUID]) -> list[WorkflowRow]:
+    """Locks these workflows in the order of their ids, waiting for each."""
+    return _rows(_LOCK, [sorted(set(ids))])
+
+
+def lock_due(limit: int) -> list[WorkflowRow]:
+    """Locks workflows for which something can be done now, longest waiting first; skips those that others hold."""
+    return _rows(_LOCK_DUE, [limit])
+
+
+def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, DerivedFacts]:
+    """What the stored steps and cases say about these workflows."""
+    found = {workflow_id: DerivedFacts() for workflow_id in ids}
+    with connection.cursor() as cursor:
+        cursor.execute(_FACTS, [list(ids), now])
+        for workflow_id, status, count, asked, wake_at in cursor.fetchall():
+            derived = found[workflow_id]
+            derived.steps[StepStatus(status)] = count
+            derived.open_cases += asked
+            derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
+    return found
+
+
+def write(rows: Sequence[WorkflowRow], *, now: datetime) -> None:
+    """Writes status, end and waking time, and counts the version up."""
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE checkpoint_workflow AS workflow SET version = version + 1, updated_at = %s,"
+            " status = change.status, winding_down = change.winding_down, wake_at = change.wake_at,"
+            " ended_at = change.ended_at"
+            " FROM unnest(%s::uuid[], %s::text[], %s::bool[], %s::timestamptz[], %s::timestamptz[])"
+            " AS change(id, status, winding_down, wake_at, ended_at) WHERE workflow.id = change.id",
+            [
+                now,
+                *([getattr(row, c) for row in rows] for c in ("id", "status", "winding_down", "wake_at", "ended_at")),
+            ],
+        )
+
+
+def _rows(statement: str, parameters: list[Any]) -> list[WorkflowRow]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return [WorkflowRow(*row) for row in cursor.fetchall()]

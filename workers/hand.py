@@ -1,0 +1,76 @@
+"""One call: outside any transaction, because it may take long and cannot be rolled back.
+
+Only `NotApplied` says that nothing happened. Whatever else a tool raises leaves the outcome unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from checkpoint.calls import Claim
+from checkpoint.canonical import check
+from checkpoint.models import Activity
+from checkpoint.outcomes import Inconclusive, NotApplied, NotVisible, Outcome, OutcomeUnknown, Receipt, Refused
+from workers.registry import Call, Deadline, Tool
+
+log = logging.getLogger(__name__)
+
+MESSAGE_LIMIT = 2000
+
+
+def make_call(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
+    """Makes the call that was claimed and says how it went; never raises."""
+    try:
+        outcome = _act(tool, claim, deadline)
+        if isinstance(outcome, Receipt):
+            check(outcome.facts)
+        return outcome
+    except NotApplied as refusal:
+        return _refused(claim, refusal)
+    except Exception as error:
+        log.info("%s of %s did not say how it went", claim.activity.value, claim.tool, exc_info=True)
+        return _unknown(claim, f"{type(error).__name__}: {error}"[:MESSAGE_LIMIT].replace("\x00", "\ufffd"))
+
+
+def _act(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
+    arguments = tool.Arguments.model_validate_json(claim.arguments, strict=True)
+    match claim.activity:
+        case Activity.EXECUTE:
+            call = _call(claim, deadline)
+            call.deadline.check_before_send()
+            return tool.execute(arguments, call)
+        case Activity.INSPECT:
+            return tool.inspect(arguments, _call(claim, deadline))
+        case Activity.VERIFY:
+            return tool.verify(arguments, _call(claim, deadline, json.loads(claim.facts or "{}")))
+
+
+def _call(claim: Claim, deadline: Deadline, facts: dict[str, Any] | None = None) -> Call:
+    return Call(
+        workflow_id=str(claim.workflow_id),
+        step_name=claim.step_name,
+        key=claim.idempotency_key,
+        fence=claim.fence,
+        attempt=claim.attempt_number,
+        deadline=deadline,
+        operation_id=claim.operation_id or None,
+        facts=facts,
+    )
+
+
+def _refused(claim: Claim, refusal: NotApplied) -> Outcome:
+    if claim.activity is Activity.EXECUTE:
+        return Refused(str(refusal)[:MESSAGE_LIMIT], refusal.code, refusal.retry_after, refusal.permanent)
+    return _unknown(claim, str(refusal))
+
+
+def _unknown(claim: Claim, message: str) -> Outcome:
+    match claim.activity:
+        case Activity.EXECUTE:
+            return OutcomeUnknown(message)
+        case Activity.INSPECT:
+            return Inconclusive(message)
+        case Activity.VERIFY:
+            return NotVisible(message)

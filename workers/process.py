@@ -1,0 +1,53 @@
+"""What one worker process keeps for its life: its heartbeat, its tools and its engine. Made after the fork."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.conf import settings
+
+from workers import draining
+from workers.engine import Engine
+from workers.heartbeat import Heartbeat
+from workers.registry import discover, label
+
+
+class Process:
+    """One worker process."""
+
+    def __init__(self) -> None:
+        tools = discover()
+        self.heartbeat = Heartbeat([label(tool) for tool in tools.values()])
+        worker = self.heartbeat.start()
+        self.engine = Engine(worker, tools, hands=settings.CHECKPOINT_HANDS, draining=draining.is_draining)
+        self.heartbeat.watch(holdings=self.engine.holdings, overdue_at=self.engine.earliest_deadline)
+
+    def stop(self) -> None:
+        """Signs the process off."""
+        self.heartbeat.stop()
+        self.engine.close()
+
+
+_process: Process | None = None
+_making = threading.Lock()
+
+
+def current() -> Process:
+    """This process's, made on first use."""
+    global _process  # noqa: PLW0603 (one per process, made after the fork)
+    with _making:
+        if _process is None:
+            _process = Process()
+        return _process
+
+
+def begin(**kwargs: Any) -> None:
+    """Called in each process of the pool after the fork, so that its death is noticed from its first call on."""
+    current()
+
+
+def end(**kwargs: Any) -> None:
+    """Called when a process of the pool stops in good order."""
+    if _process is not None:
+        _process.stop()

@@ -1,0 +1,22 @@
+"""Celery's tasks: each translates, calls once, and is only a doorbell. Extra arguments are accepted and ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import shared_task
+
+from workers import process, sweeper
+
+
+@shared_task(name="workers.tasks.drive")
+def drive(*args: Any, **kwargs: Any) -> None:
+    """Works until nothing is ready. Doubled, late or lost, it changes nothing."""
+    process.current().engine.run_until_idle()
+
+
+@shared_task(name="workers.tasks.sweep")
+def sweep(*args: Any, **kwargs: Any) -> None:
+    """Finds what can move and has nobody on it, and works on it here."""
+    if sweeper.sweep():
+        process.current().engine.run_until_idle()
