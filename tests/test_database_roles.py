@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from checkpoint.config.embedded_postgres import Addresses, OldDatabase, Server
+from tests import flush
 
 FORBIDDEN = [
     "TRUNCATE django_session",
@@ -88,3 +89,14 @@ def test_an_old_database_is_one_clear_line(tmp_path: Path) -> None:
 
 def _postmaster(folder: Path) -> int:
     return int((folder / "cluster" / "postmaster.pid").read_text().split()[0])
+
+
+def test_a_flush_removes_what_a_test_wrote_and_keeps_what_migrations_made(database: Addresses) -> None:
+    from django.contrib.auth.models import Group, Permission, User
+
+    before = (set(Group.objects.values_list("name")), set(Permission.objects.values_list("pk", "codename")))
+    User.objects.create_user("somebody")
+    Group.objects.all().delete()
+    flush.flush(database.superuser)
+    assert not User.objects.exists()
+    assert before == (set(Group.objects.values_list("name")), set(Permission.objects.values_list("pk", "codename")))
