@@ -1,0 +1,64 @@
+"""Calls `http.request` the way the engine does: schema first, then the strict model, then the tool."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from checkpoint.canonical import canonical
+from checkpoint.contracts import Variant
+from checkpoint.outcomes import Receipt
+from workers.registry import Call, Deadline
+from workers.tools.http_arguments import HttpArguments
+from workers.tools.http_providers import AllowList, Provider, load
+from workers.tools.http_request import HttpRequest
+from workers.tools.secrets import Secrets
+
+SCHEMA = HttpArguments.model_json_schema()
+
+
+def arguments(**given: Any) -> HttpArguments:
+    """Arguments that passed the schema, read strictly from canonical JSON."""
+    text = canonical(given)
+    jsonschema.validate(json.loads(text), SCHEMA)
+    return HttpArguments.model_validate_json(text, strict=True)
+
+
+def call(*, seconds: float = 10.0, key: str = "", attempt: int = 1) -> Call:
+    """A call with a key of its own unless one is given."""
+    return Call(
+        workflow_id="w1",
+        step_name="step",
+        key=key or uuid.uuid4().hex,
+        fence=1,
+        attempt=attempt,
+        deadline=Deadline.after(seconds),
+    )
+
+
+def committed(made: Call, receipt: Receipt) -> Call:
+    """The same call once its receipt is recorded."""
+    return replace(made, operation_id=receipt.operation_id, facts=receipt.facts)
+
+
+def tool(*providers: dict[str, Any], environ: dict[str, str] | None = None) -> HttpRequest:
+    """A tool that knows these providers and this environment."""
+    return HttpRequest(AllowList(Provider.model_validate(one) for one in providers), Secrets(environ or {}))
+
+
+def tool_from(toml: str, folder: Path) -> HttpRequest:
+    """A tool with the allow-list of a providers file."""
+    file = folder / f"{uuid.uuid4().hex}.toml"
+    file.write_text(toml, encoding="utf-8")
+    return HttpRequest(load(file), Secrets({}))
+
+
+def variant_for(made: HttpRequest, given: dict[str, Any]) -> Variant:
+    """The first variant whose schema the arguments match, as the core picks it."""
+    validators = ((one, jsonschema.Draft202012Validator(one.when)) for one in made.variants())
+    return next(one for one, validator in validators if validator.is_valid(given))

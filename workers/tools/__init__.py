@@ -1,0 +1,7 @@
+"""The tools that come with the product. A tool of your own lives in your own app or package: docs/writing-a-tool.md."""
+
+from __future__ import annotations
+
+from workers.tools.http_request import HttpRequest
+
+TOOLS = [HttpRequest()]

@@ -1,0 +1,145 @@
+"""The arguments of `http.request`. Everything that can be said in JSON Schema is said there: submission checks that."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+READS = ("GET", "HEAD")
+
+# "$" alone also matches before a line break at the end.
+_END = r"$(?!\n)"
+_HOST = r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?"
+# RFC 3986 characters as they are sent, after the first "/". No "#", and nothing that would be normalised on the way:
+# the allow-list compares texts, so one place must have one spelling.
+_TARGET = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]"
+_NO_DOT_SEGMENT = r"(?!.*(?:/|%2[fF])(?:\.|%2[eE]){1,2}(?:[/?]|%2[fF]|$))"
+URL = rf"^{_NO_DOT_SEGMENT}https?://{_HOST}/{_TARGET}*{_END}"
+
+
+def _template(*placeholders: str) -> str:
+    return rf"^{_NO_DOT_SEGMENT}https?://{_HOST}/(?:{_TARGET}|\{{(?:{'|'.join(placeholders)})\}})*{_END}"
+
+
+_NOT_PLAIN = (
+    "authorization|proxy-.*|cookie|.*(?:token|secret|password|api-?key).*|idempotency-key|host|content-length|"
+    "transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept-encoding"
+)
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}"
+_PLAIN_HEADER = rf"^(?!(?i:{_NOT_PLAIN})$){_HEADER_NAME}{_END}"
+_SECRET_HEADER = rf"^(?!(?i:host|content-length|transfer-encoding|connection|idempotency-key)$){_HEADER_NAME}{_END}"
+_POINTER = rf"^(?:/(?:[^~/]|~[01])*)*{_END}"
+_FACT = rf"^(?!(?:status|replayed|not_kept|differing)$)[a-z][a-z0-9_]{{0,63}}{_END}"
+
+
+def _names(pattern: str, largest: int) -> Any:
+    """Bounds on an object's member names, in the words of JSON Schema."""
+    return Field(max_length=largest, json_schema_extra={"propertyNames": {"pattern": pattern}})
+
+
+def _text(pattern: str, longest: int) -> Any:
+    return Field(pattern=pattern, max_length=longest)
+
+
+Pointer = Annotated[str, _text(_POINTER, 256)]
+HeaderValue = Annotated[str, _text(rf"^[\x20-\x7e]*{_END}", 1024)]
+SecretName = Annotated[str, _text(rf"^[A-Z][A-Z0-9_]*{_END}", 64)]
+Headers = Annotated[dict[Annotated[str, _text(_PLAIN_HEADER, 64)], HeaderValue], _names(_PLAIN_HEADER, 32)]
+SecretHeaders = Annotated[dict[Annotated[str, _text(_SECRET_HEADER, 64)], SecretName], _names(_SECRET_HEADER, 8)]
+Keep = Annotated[dict[Annotated[str, _text(_FACT, 64)], Pointer], _names(_FACT, 32)]
+
+
+class Model(BaseModel):
+    """Nothing unknown, nothing coerced, nothing changed later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, regex_engine="python-re")
+
+
+class StatusIs(Model):
+    """The answer has this status. Without such a condition a list holds for 2xx answers only."""
+
+    status: Annotated[int, Field(ge=200, le=599)]
+
+
+class Exists(Model):
+    """The answer has a value there, or has none."""
+
+    pointer: Pointer
+    exists: bool
+
+
+class Equals(Model):
+    """The value there is this one. Placeholders in a string are filled in."""
+
+    pointer: Pointer
+    equals: JsonValue
+
+
+class Contains(Model):
+    """The text there contains this text, or the list there contains this value. Placeholders are filled in."""
+
+    pointer: Pointer
+    contains: JsonValue
+
+
+class EqualsSent(Model):
+    """The value there is the one that was sent, at another pointer into the request's own body."""
+
+    pointer: Pointer
+    equals_sent: Pointer
+
+
+Condition = StatusIs | Exists | Equals | Contains | EqualsSent
+Conditions = Annotated[list[Condition], Field(max_length=16)]
+SomeConditions = Annotated[list[Condition], Field(min_length=1, max_length=16)]
+
+
+class Reading(Model):
+    """A GET request by which the outside world is asked."""
+
+    headers: Headers = {}
+    secret_headers: SecretHeaders = {}
+    keep: Keep = {}
+
+
+class Lookup(Reading):
+    """Finds the effect again by key, or by operation id once one is recorded.
+
+    Of `found`, `absent` and `pending` the one counts whose conditions all hold. None or several: it cannot tell.
+    `compare` maps pointers into the sent body to pointers into the answer; what differs there is an effect that was
+    made with other arguments.
+    """
+
+    url: Annotated[str, _text(_template("key", "operation_id"), 2048)]
+    found: SomeConditions
+    absent: Conditions = []
+    pending: Conditions = []
+    operation_id: Pointer | None = None
+    compare: Annotated[dict[Pointer, Pointer], _names(_POINTER, 32)] = {}
+
+
+class Verify(Reading):
+    """Reads the outcome where it should be visible."""
+
+    url: Annotated[str, _text(_template("key", "operation_id", r"facts\.[a-z][a-z0-9_]*"), 2048)]
+    expect: SomeConditions
+
+
+class HttpArguments(Model):
+    """One HTTP request, and how its outcome can be found out.
+
+    `{key}` in the URL and in any string of the body stands for the idempotency key, so that a provider which knows only
+    references of its caller's can be given one.
+    """
+
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+    url: Annotated[str, _text(_template("key"), 2048)]
+    headers: Headers = {}
+    secret_headers: SecretHeaders = {}
+    body: Annotated[JsonValue, Field(alias="json")] = None
+    keep: Keep = {}
+    operation_id: Pointer | None = None
+    lookup: Lookup | None = None
+    verify: Verify | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=300)] | None = None
