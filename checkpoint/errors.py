@@ -52,14 +52,13 @@ class ValueNotCanonical(CheckpointError, ValueError):
         super().__init__(f"{path or '/'}: {message}")
 
 
-class ArgumentsInvalid(CheckpointError):
-    """Arguments do not fit the tool's schema; all faults at once, with paths inside the arguments."""
+class ArgumentsInvalid(SubmissionInvalid):
+    """Arguments do not fit the tool: at submission, or later when results have taken the place of references.
+
+    All faults at once, with paths inside the arguments.
+    """
 
     code = "arguments_invalid"
-
-    def __init__(self, faults: list[Fault]) -> None:
-        self.faults = faults
-        super().__init__("; ".join(str(fault) for fault in faults))
 
 
 class ReferenceUnresolved(CheckpointError):

@@ -107,7 +107,7 @@ class StepsReader:
         position = members.take("position", int, previous + 1)
         if position is None or not max(previous, 1) <= position <= LAST_POSITION:
             members.fault("position", message=f"must be an integer from {max(previous, 1)} on: steps come in order")
-            return previous + 1
+            return max(previous, 1)
         return position
 
     def _tool(self, members: Members) -> PublishedTool | None:

@@ -1,0 +1,95 @@
+"""Publishing tools: what they promise becomes rows, so that web, commands and journal need no tool's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from checkpoint import audit, clock
+from checkpoint.argument_schemas import check_schema
+from checkpoint.canonical import canonical, sha256_hex
+from checkpoint.contracts import Variant
+from checkpoint.models import ToolVersion
+from checkpoint.people import Actor
+from checkpoint.plan_steps import PublishedTool
+from checkpoint.transactions import one_transaction
+
+SYSTEM_STREAM = (audit.SYSTEM_STREAM, "system")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a tool says of itself. `schema` is the JSON Schema of its arguments, with defaults."""
+
+    name: str
+    version: str
+    summary: str
+    schema: dict[str, Any]
+    variants: tuple[Variant, ...]
+
+    def content(self) -> dict[str, Any]:
+        """As JSON values; a tool version's hash is taken over these."""
+        variants = [
+            {"name": variant.name, "when": variant.when, "contract": variant.contract.to_json()}
+            for variant in self.variants
+        ]
+        return {
+            "name": self.name,
+            "version": self.version,
+            "summary": self.summary,
+            "schema": self.schema,
+            "variants": variants,
+        }
+
+
+@one_transaction
+def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[ToolVersion]:
+    """Stores the declarations that are new, and returns them. What was published before stays as it is.
+
+    Raises:
+        ValueError: a declaration's schema or variants cannot be used; the message names the tool. Nothing is stored.
+    """
+    contents = [_checked(declaration) for declaration in declarations]
+    audit.open_streams([SYSTEM_STREAM])
+    stored = [
+        ToolVersion.objects.get_or_create(
+            name=content["name"],
+            version=content["version"],
+            sha256=sha256_hex(canonical(content)),
+            defaults={name: content[name] for name in ("summary", "schema", "variants")},
+        )
+        for content in contents
+    ]
+    new = [tool_version for tool_version, made in stored if made]
+    audit.append([_entry(tool_version, actor) for tool_version in new], at=clock.now())
+    return new
+
+
+def newest_tools() -> dict[str, PublishedTool]:
+    """The newest published version of every tool, by name: what a plan is held against."""
+    newest = ToolVersion.objects.order_by("name", "-published_at", "-id").distinct("name")
+    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in newest}
+
+
+def _checked(declaration: Declaration) -> dict[str, Any]:
+    names = [variant.name for variant in declaration.variants]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"tool {declaration.name}: it needs at least one variant, and each a name of its own")
+    try:
+        for schema in (declaration.schema, *(variant.when for variant in declaration.variants)):
+            check_schema(schema)
+    except ValueError as error:
+        raise ValueError(f"tool {declaration.name}: {error}") from error
+    return declaration.content()
+
+
+def _entry(tool_version: ToolVersion, actor: Actor) -> audit.Entry:
+    return audit.Entry(
+        stream=audit.SYSTEM_STREAM,
+        actor=actor,
+        verb="publish",
+        subject=f"tool {tool_version.name}",
+        after=tool_version.version,
+        details={"sha256": tool_version.sha256},
+    )

@@ -1,0 +1,114 @@
+"""Public verbs on workflows: submitting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import chain
+
+from django.contrib.auth.models import User
+
+from checkpoint import audit, clock, doorbell
+from checkpoint.canonical import idempotency_key, sha256_hex
+from checkpoint.models import Intent, PolicyVersion, Step, Team, Workflow
+from checkpoint.people import Actor
+from checkpoint.plan_steps import PlannedStep
+from checkpoint.plans import Plan
+from checkpoint.states import StepStatus
+from checkpoint.transactions import one_transaction, require_transaction
+
+
+def submit(plan: Plan, *, team: Team, actor: Actor, user: User | None = None) -> Workflow:
+    """Stores a workflow, complete and ready to run, and rings the doorbell.
+
+    Steps whose arguments are complete are written ahead at once: key fixed, intent taken. The others follow when the
+    results they refer to are there.
+    """
+    return submit_many([plan], team=team, actor=actor, user=user)[0]
+
+
+@one_transaction
+def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User | None = None) -> list[Workflow]:
+    """Stores several workflows, all or none."""
+    at = clock.now()
+    policy = PolicyVersion.objects.order_by("-number")[0]
+    workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
+    attempts = policy.rules["max_attempts"]
+    planned = [
+        [_step(step, workflow, attempts) for step in plan.steps]
+        for plan, workflow in zip(plans, workflows, strict=True)
+    ]
+    steps = Step.objects.bulk_create(chain.from_iterable(planned), batch_size=_BATCH)
+    Intent.objects.bulk_create((_intent(step, team) for step in steps if step.arguments is not None), batch_size=_BATCH)
+    _audit(workflows, [len(steps) for steps in planned], actor, at)
+    doorbell.ring_on_commit()
+    return workflows
+
+
+_BATCH = 1000  # rows; a statement carries at most 65,535 parameters
+
+
+def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, at: datetime) -> Workflow:
+    return Workflow(
+        team=team,
+        kind=plan.kind,
+        goal=plan.goal,
+        constraints=list(plan.constraints),
+        input=plan.input,
+        input_hash=plan.input_hash,
+        prompt_version=plan.prompt_version,
+        policy_version=policy,
+        sealed=plan.sealed,
+        wake_at=at,
+        submitted_by=user,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def _step(planned: PlannedStep, workflow: Workflow, attempts_allowed: int) -> Step:
+    return Step(
+        workflow=workflow,
+        position=planned.position,
+        name=planned.name,
+        tool_version_id=planned.tool_version_id,
+        template=planned.template,
+        attempts_allowed=attempts_allowed,
+        **_written_ahead(planned, workflow),
+    )
+
+
+def _written_ahead(planned: PlannedStep, workflow: Workflow) -> dict[str, str]:
+    if planned.arguments is None:
+        return {"status": StepStatus.PLANNED}
+    key = idempotency_key(
+        workflow_id=str(workflow.pk), step_name=planned.name, tool=planned.tool, arguments=planned.arguments
+    )
+    return {
+        "status": StepStatus.PREPARED,
+        "variant": planned.variant,
+        "arguments": planned.arguments,
+        "arguments_hash": sha256_hex(planned.arguments),
+        "idempotency_key": key,
+    }
+
+
+def _intent(step: Step, team: Team) -> Intent:
+    return Intent(team=team, owner=step, key=step.idempotency_key, arguments_hash=step.arguments_hash)
+
+
+def _audit(workflows: Sequence[Workflow], steps: Sequence[int], actor: Actor, at: datetime) -> None:
+    require_transaction()
+    audit.open_streams([audit.workflow_stream(workflow.pk) for workflow in workflows])
+    entries = [
+        audit.Entry(
+            stream=workflow.pk,
+            actor=actor,
+            verb="submit",
+            subject="workflow",
+            after=workflow.status,
+            details={"input_hash": workflow.input_hash, "policy": workflow.policy_version.number, "steps": count},
+        )
+        for workflow, count in zip(workflows, steps, strict=True)
+    ]
+    audit.append(entries, at=at)
