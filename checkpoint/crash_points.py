@@ -1,35 +1,43 @@
 """Named points where a test can kill or stop a worker process, for real and at an exact place.
 
-Disarmed unless the environment names a point. `CHECKPOINT_CRASH_AT=POINT@STEP` names where ("@STEP" is optional);
-`CHECKPOINT_CRASH_SIGNAL` is KILL (default) or STOP; `CHECKPOINT_CRASH_MARK` is a file that is made at the crash,
-so that it happens once although the restarted process has the same environment.
+Disarmed unless `CHECKPOINT_CRASH_PLAN` names a file. The file holds one line, `POINT STEP SIGNAL` (KILL or STOP; `*`
+for any step). The process that reaches the point takes the file away, so that a crash happens once, and ends there.
 
-The points: `before_commit` and `after_commit` of a turn that claims or records a call (`/claim_execute`,
-`/record_execute`, and the same for inspect and verify), and `before_call` and `after_call` (`/execute`, …) in the hand.
+The points: `before_commit` and `after_commit` of a turn that claims or records a call (`before_commit/claim_execute`,
+`after_commit/record_verify` …), and `before_call/execute`, `after_call/execute` … in the hand.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from pathlib import Path
 
-_POINT, _, _STEP = os.environ.get("CHECKPOINT_CRASH_AT", "").partition("@")
-_SIGNAL = {"KILL": signal.SIGKILL, "STOP": signal.SIGSTOP}[os.environ.get("CHECKPOINT_CRASH_SIGNAL", "KILL")]
-_MARK = os.environ.get("CHECKPOINT_CRASH_MARK", "")
+_PLAN = os.environ.get("CHECKPOINT_CRASH_PLAN", "")
 
-armed = bool(_POINT)
+armed = bool(_PLAN)
 
 
-def reach(point: str, steps: Iterable[str]) -> None:
-    """Says that the process has come to the point for these steps. Here it may end."""
-    if point == _POINT and (not _STEP or _STEP in steps) and _first_time():
-        os.kill(os.getpid(), _SIGNAL)
+def reach(point: str, step: str) -> None:
+    """Says that the process has come to the point with this step. Here it may end."""
+    if not armed:
+        return
+    planned_point, planned_step, signal_name = _planned()
+    if point == planned_point and planned_step in ("*", step) and _take():
+        os.kill(os.getpid(), signal.Signals[f"SIG{signal_name}"])
 
 
-def _first_time() -> bool:
+def _planned() -> list[str]:
     try:
-        os.close(os.open(_MARK, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
+        return Path(_PLAN).read_text(encoding="utf-8").split()
+    except FileNotFoundError:
+        return ["", "", ""]
+
+
+def _take() -> bool:
+    """Of several processes that get here, one wins."""
+    try:
+        Path(_PLAN).rename(f"{_PLAN}.done")
+    except FileNotFoundError:
         return False
     return True

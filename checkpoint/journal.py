@@ -48,6 +48,6 @@ def reach_points(where: str, reports: Sequence[Report], claims: Sequence[Claim])
     """Tells the crash points of a turn's edge what the turn recorded and claimed."""
     if crash_points.armed:
         for report in reports:
-            crash_points.reach(f"{where}/record_{report.claim.activity.value}", [report.claim.step_name])
+            crash_points.reach(f"{where}/record_{report.claim.activity.value}", report.claim.step_name)
         for claim in claims:
-            crash_points.reach(f"{where}/claim_{claim.activity.value}", [claim.step_name])
+            crash_points.reach(f"{where}/claim_{claim.activity.value}", claim.step_name)

@@ -1,6 +1,7 @@
 """The laws as PostgreSQL triggers, generated from `states.py`.
 
-Python states each law for the message, PostgreSQL for the truth. None of them can be switched off by a setting, and the application's role neither owns the tables nor may TRUNCATE.
+Python states each law for the message, PostgreSQL for the truth. None of them can be switched off by a setting, and
+the application's role neither owns the tables nor may TRUNCATE.
 A trigger's WHEN clause holds the law, so that a lawful row costs no function call.
 """
 

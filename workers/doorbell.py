@@ -7,14 +7,16 @@ from typing import Any
 
 from kombu.exceptions import KombuError
 
+from workers.celery import app
+
 log = logging.getLogger(__name__)
+
+STALE_SECONDS = 60
 
 
 def send(**kwargs: Any) -> None:
     """Asks any worker to look."""
-    from workers.tasks import drive
-
     try:
-        drive.apply_async(retry=False, expires=60)
+        app.send_task("workers.tasks.drive", retry=False, expires=STALE_SECONDS)
     except (KombuError, OSError) as error:
         log.warning("the doorbell did not ring (%s); the next sweep finds the work", error)

@@ -117,9 +117,9 @@ class Engine:
         self._pool.submit(self._work, claim, deadline)
 
     def _work(self, claim: Claim, deadline: Deadline) -> None:
-        crash_points.reach(f"before_call/{claim.activity.value}", [claim.step_name])
+        crash_points.reach(f"before_call/{claim.activity.value}", claim.step_name)
         outcome = make_call(self.tools[claim.tool], claim, deadline)
-        crash_points.reach(f"after_call/{claim.activity.value}", [claim.step_name])
+        crash_points.reach(f"after_call/{claim.activity.value}", claim.step_name)
         self._finished.put(Report(claim, outcome))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from workers import draining
+from workers import draining, publishing
 from workers.engine import Engine
 from workers.heartbeat import Heartbeat
 from workers.registry import discover, label
@@ -18,6 +18,7 @@ class Process:
 
     def __init__(self) -> None:
         tools = discover()
+        publishing.publish(tools.values())
         self.heartbeat = Heartbeat([label(tool) for tool in tools.values()])
         worker = self.heartbeat.start()
         self.engine = Engine(worker, tools, hands=settings.CHECKPOINT_HANDS, draining=draining.is_draining)

@@ -1,0 +1,28 @@
+"""Publishes the tools of this code, so that plans can be held against their contracts without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from checkpoint.models import ToolVersion
+from checkpoint.people import Actor
+from checkpoint.tool_versions import Declaration, publish_tools
+from workers.registry import Tool
+
+ACTOR = Actor(name="workers", channel="engine")
+
+
+def publish(tools: Iterable[Tool]) -> list[ToolVersion]:
+    """Publishes what is new of these tools and returns it."""
+    return publish_tools([declaration(tool) for tool in tools], actor=ACTOR)
+
+
+def declaration(tool: Tool) -> Declaration:
+    """What a tool says of itself."""
+    return Declaration(
+        name=tool.name,
+        version=tool.version,
+        summary=tool.summary,
+        schema=tool.Arguments.model_json_schema(),
+        variants=tuple(tool.variants()),
+    )
