@@ -49,12 +49,13 @@ def prepare(row: StepRow, *, team_id: uuid.UUID, policy: Policy) -> Problem | No
     try:
         value = resolve(json.loads(row.template), _input(row.workflow_id), _results(row))
         arguments = prepare_arguments(tool_version.schema, value)
+        variant = match_variant(tool_version.variants, json.loads(arguments))
     except (ReferenceUnresolved, SubmissionInvalid) as error:
         return Problem(CaseReason.PLAN_INVALID, str(error))
     except RecordDamaged as error:
         return Problem(CaseReason.RECORD_DAMAGED, str(error))
     row.arguments, row.arguments_hash = arguments, sha256_hex(arguments)
-    row.variant = match_variant(tool_version.variants, json.loads(arguments))
+    row.variant = variant
     row.idempotency_key = idempotency_key(
         workflow_id=str(row.workflow_id), step_name=row.name, tool=tool_version.name, arguments=arguments
     )

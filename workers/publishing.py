@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from checkpoint.argument_schemas import closed
 from checkpoint.models import ToolVersion
 from checkpoint.people import Actor
 from checkpoint.tool_versions import Declaration, publish_tools
@@ -23,6 +24,6 @@ def declaration(tool: Tool) -> Declaration:
         name=tool.name,
         version=tool.version,
         summary=tool.summary,
-        schema=tool.Arguments.model_json_schema(),
+        schema=closed(tool.Arguments.model_json_schema()),
         variants=tuple(tool.variants()),
     )
