@@ -68,7 +68,7 @@ def port_setting(env: Mapping[str, str], variable: str, default: int) -> int:
         CannotStart: it is not a port number.
     """
     value = env.get(variable) or str(default)
-    if not value.isdecimal() or not 0 < int(value) < 65536:
+    if not (value.isascii() and value.isdecimal()) or not 0 < int(value) < 65536:
         raise CannotStart(f"{variable} is {value!r}: set it to a port number between 1 and 65535")
     return int(value)
 
