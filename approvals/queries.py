@@ -84,3 +84,9 @@ def visible_case(person: Person, case_id: UUID) -> Case:
         return found.get(pk=case_id)
     except Case.DoesNotExist:
         raise NotFound(f"There is no case {case_id} that you may see.") from None
+
+
+def open_case_of_step(case: Case) -> Case | None:
+    """Another open question about the same step: what followed from a decision may be the next question."""
+    others = Case.objects.filter(step=case.step_id, status=CaseStatus.OPEN).exclude(pk=case.pk)
+    return others.defer("findings").order_by("-id").first()

@@ -169,6 +169,15 @@ def _records_of_steps() -> list[Prefetch[Any]]:
     ]
 
 
+def open_cases_of(workflow: Workflow) -> list[Case]:
+    """The open questions about a workflow, oldest first."""
+    found = workflow.cases.filter(status=CaseStatus.OPEN).select_related("step").defer("findings", *_STEP_PAYLOADS)
+    return list(found.order_by("opened_at")[:COUNT_LIMIT])
+
+
+_STEP_PAYLOADS = ("step__arguments", "step__template")
+
+
 def audit_trail(workflow: Workflow, *, limit: int = AUDIT_SHOWN) -> list[dict[str, Any]]:
     """The newest entries of the workflow's stream, newest first, as they were hashed."""
     texts = AuditEntry.objects.filter(stream_id=workflow.pk).order_by("-seq").values_list("text", flat=True)[:limit]

@@ -1,0 +1,19 @@
+"""Addresses of the pages on workflows."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from checkpoint.console import downloads, views
+
+urlpatterns = [
+    path("", views.overview, name="overview"),
+    path("login/", LoginView.as_view(template_name="login.html", redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("workflows/", views.workflow_list, name="workflows"),
+    path("workflows/<uuid:workflow_id>/", views.workflow, name="workflow"),
+    path("workflows/<uuid:workflow_id>/input.txt", downloads.workflow_input, name="workflow_input"),
+    path("steps/<uuid:step_id>/arguments.txt", downloads.step_arguments, name="step_arguments"),
+    path("evidence/<uuid:evidence_id>/facts.txt", downloads.evidence_facts, name="evidence_facts"),
+]

@@ -1,0 +1,88 @@
+"""The list of workflows, and one workflow."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET
+
+from checkpoint import permissions, queries
+from checkpoint.models import Workflow
+from checkpoint.pages import page
+from checkpoint.queries import WorkflowFilter
+from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
+
+LONGEST_SEARCH = 200
+
+
+@require_GET
+def overview(request: HttpRequest) -> HttpResponse:
+    """What needs people comes first."""
+    return redirect("review")
+
+
+@require_GET
+def workflow_list(request: HttpRequest) -> HttpResponse:
+    """The newest workflows, narrowed by the address's query."""
+    narrowed = _filter(request.GET)
+    found = queries.workflow_page(request.user, narrowed, before=_uuid(request.GET.get("before")))
+    context = {
+        "narrowed": narrowed,
+        "found": found,
+        "progress": queries.progress_of(found.rows),
+        "following": _with(request.GET, before=found.following),
+        "teams": permissions.teams_visible_to(request.user),
+        "kinds": queries.kinds_visible_to(request.user),
+        "statuses": list(WorkflowStatus),
+    }
+    return page(request, "workflows.html", "rows", context)
+
+
+def _filter(query: QueryDict) -> WorkflowFilter:
+    return WorkflowFilter(
+        status=query.get("status", ""),
+        kind=query.get("kind", ""),
+        team=query.get("team", ""),
+        asked=query.get("asked") == "1",
+        search=query.get("search", "").replace("\0", "")[:LONGEST_SEARCH],
+    )
+
+
+def _with(query: QueryDict, **changed: Any) -> str:
+    """The address's query with some members replaced."""
+    copy = query.copy()
+    for name, value in changed.items():
+        copy[name] = str(value)
+    return copy.urlencode()
+
+
+def _uuid(text: str | None) -> UUID | None:
+    """A cursor from an address; one that is no UUID begins at the beginning."""
+    with suppress(ValueError):
+        return UUID(text or "")
+    return None
+
+
+@require_GET
+def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
+    """One workflow: where it is, its plan, and who did what."""
+    found = queries.visible_workflow(request.user, workflow_id)
+    plan = queries.plan(found, after=_uuid(request.GET.get("after")))
+    return page(request, "workflow.html", "live", _workflow_context(found, plan, request.GET))
+
+
+def _workflow_context(found: Workflow, plan: queries.Page[Any], query: QueryDict) -> dict[str, Any]:
+    return {
+        "workflow": found,
+        "plan": plan,
+        "progress": queries.progress_of([found]).get(found.pk, queries.Progress()),
+        "cases": queries.open_cases_of(found),
+        "tools": sorted({str(step.tool_version) for step in plan.rows}),
+        "trail": queries.audit_trail(found),
+        "ended": found.status in WORKFLOW_TERMINAL,
+        "following": _with(query, after=plan.following),
+    }

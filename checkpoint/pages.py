@@ -1,0 +1,49 @@
+"""How a view answers: the whole page, or for htmx the one part of it that moves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.cache import patch_cache_control, patch_vary_headers
+
+SEEN_HEADER = "HX-PTag"
+
+
+def is_htmx(request: HttpRequest) -> bool:
+    """Whether htmx asks, and so for a part of a page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def page(
+    request: HttpRequest,
+    template: str,
+    part: str,
+    context: Mapping[str, Any],
+    *,
+    status: int = 200,
+    seen: str | None = None,
+) -> HttpResponse:
+    """The page, or its template partial `part` for htmx; 204 where the browser shows that part already.
+
+    Args:
+        seen: names what the part shows; by default the hash of its text. A part with a form needs one, because a
+            form's CSRF token differs each time.
+    """
+    if not is_htmx(request):
+        return _private(HttpResponse(render_to_string(template, {**context, "seen": seen}, request), status=status))
+    text = render_to_string(f"{template}#{part}", {**context, "seen": seen}, request)
+    now = seen if seen is not None else hashlib.sha256(text.encode()).hexdigest()[:16]
+    if status == 200 and request.headers.get(SEEN_HEADER) == now:
+        return _private(HttpResponse(status=204))
+    return _private(HttpResponse(text, status=status, headers={SEEN_HEADER: now}))
+
+
+def _private(response: HttpResponse) -> HttpResponse:
+    """One address answers with page or part, and differently to each person."""
+    patch_cache_control(response, private=True, no_cache=True)
+    patch_vary_headers(response, ["HX-Request", "Cookie"])
+    return response

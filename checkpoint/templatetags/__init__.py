@@ -1,0 +1,1 @@
+"""How templates show what is in the record."""

@@ -1,0 +1,66 @@
+// What the pages gain with JavaScript. Without it every page reads and every decision works.
+"use strict";
+
+(() => {
+  const one = (selector) => document.querySelector(selector);
+  const typing = (element) => element.closest("input, textarea, select, [contenteditable]");
+
+  // j and k move over the rows of a list; Enter is the link's own.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step) return;
+    const rows = [...document.querySelectorAll("[data-row]")];
+    const here = rows.findIndex((row) => row.closest("tr").contains(document.activeElement));
+    const next = here < 0 ? (step > 0 ? 0 : rows.length - 1) : here + step;
+    rows[next]?.focus();
+    if (rows[next]) event.preventDefault();
+  });
+
+  // Copy buttons and key hints exist only where they work.
+  const reveal = () => {
+    document.querySelectorAll(".keys").forEach((hint) => { hint.hidden = false; });
+    if (!navigator.clipboard) return;
+    document.querySelectorAll(".copy").forEach((button) => { button.hidden = false; });
+  };
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest(".copy");
+    if (!button) return;
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not allowed: select it";
+    }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+
+  // Relative times go on between two answers of the server.
+  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const distance = (seconds) => {
+    const unit = units.find(([size]) => Math.abs(seconds) >= size);
+    if (!unit) return "now";
+    const amount = `${Math.floor(Math.abs(seconds) / unit[0])} ${unit[1]}`;
+    return seconds > 0 ? `${amount} ago` : `in ${amount}`;
+  };
+  const tick = () => document.querySelectorAll("time").forEach((time) => {
+    const text = distance((Date.now() - Date.parse(time.dateTime)) / 1000);
+    const node = time.firstChild;
+    if (node?.nodeType === Node.TEXT_NODE && node.nodeValue.trim() !== text) {
+      node.nodeValue = time.childElementCount ? `${text} ` : text;
+    }
+  });
+
+  // Every outcome of a request shows: a lost connection here, a refusal in #notice. What works again clears its own.
+  let refused = null;
+  document.addEventListener("htmx:error", () => { one("#offline").hidden = false; });
+  document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+    one("#offline").hidden = true;
+    if (ctx.response.headers.get("HX-Retarget") === "#notice") refused = ctx.sourceElement.id;
+    else if (refused === ctx.sourceElement.id) one("#notice").replaceChildren();
+  });
+
+  document.addEventListener("htmx:after:swap", () => { reveal(); tick(); });
+  document.addEventListener("DOMContentLoaded", () => { reveal(); tick(); setInterval(tick, 5000); });
+})();

@@ -1,0 +1,86 @@
+"""A web server in a thread of the test process, and Debian's Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser import chromium
+from tests.factories import PASSWORD
+
+START_SECONDS = 20.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _orm_beside_playwright() -> Iterator[None]:
+    """Playwright's loop runs in the thread that also prepares rows; Django would refuse to."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    yield
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """Debian's Chromium; without it the tests are skipped, but never in CI."""
+    found = next(filter(None, map(shutil.which, chromium.NAMES)), None)
+    if found is None:
+        message = "Chromium is not installed: apt-get install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return {"executable_path": found, "args": chromium.FLAGS}
+
+
+@pytest.fixture(scope="session")
+def web_server(django_db_setup: None) -> Iterator[str]:
+    """The address of the web application, on a free port of the loopback interface."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        "checkpoint.config.asgi:application", log_level="warning", lifespan="off", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    ends = time.monotonic() + START_SECONDS
+    while not server.started:
+        assert thread.is_alive(), "uvicorn ended"
+        assert time.monotonic() < ends, "uvicorn did not start in time"
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(START_SECONDS)
+
+
+@pytest.fixture
+def visit(browser: Browser, web_server: str, database: object) -> Iterator[Callable[..., Page]]:
+    """Opens the console as a person: `visit(user, "/review/", javascript=False)`."""
+    contexts: list[BrowserContext] = []
+
+    def open_page(person: User, path: str = "/", *, javascript: bool = True, **options: Any) -> Page:
+        size = {"width": 1366, "height": 768}
+        context = browser.new_context(
+            **{"base_url": web_server, "java_script_enabled": javascript, "viewport": size, **options}
+        )
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(f"/login/?next={path}")
+        page.get_by_label("Name").fill(person.username)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"**{path}" if path != "/" else "**/review/")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
