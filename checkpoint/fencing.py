@@ -10,13 +10,14 @@ import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection
 
 from checkpoint.models.step import Activity
 from checkpoint.step_rows import StepRow
 from checkpoint.transactions import require_transaction
 
-LEASE = timedelta(seconds=15)
+LEASE = timedelta(seconds=settings.CHECKPOINT_LEASE_SECONDS)
 
 
 def acquire(row: StepRow, *, holder: uuid.UUID, activity: Activity, now: datetime) -> None:

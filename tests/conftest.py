@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Named here because a conftest's fixture wins over one that a plugin (pytest-django) defines under the same name.
 from tests.plugin_database import django_db_setup
+from tests.rig import rig
 from tests.sandbox_driver import sandbox, sandbox_process
 
-__all__ = ["django_db_setup", "sandbox", "sandbox_process"]
+__all__ = ["django_db_setup", "rig", "sandbox", "sandbox_process"]

@@ -26,6 +26,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 BROKER_URL = environment.text("BROKER_URL")
 CHECKPOINT_HANDS = int(environment.text("CHECKPOINT_HANDS", "16"))  # calls in flight per worker process
+CHECKPOINT_LEASE_SECONDS = float(environment.text("CHECKPOINT_LEASE_SECONDS", "15"))  # renewed three times as often
 
 INSTALLED_APPS = [
     "checkpoint",
