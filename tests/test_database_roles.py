@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from checkpoint.config import embedded_postgres, postgres_binaries
 from checkpoint.config.embedded_postgres import Addresses, OldDatabase, Server
 from tests import flush
 
@@ -100,3 +102,19 @@ def test_a_flush_removes_what_a_test_wrote_and_keeps_what_migrations_made(databa
     flush.flush(database.superuser)
     assert not User.objects.exists()
     assert before == (set(Group.objects.values_list("name")), set(Permission.objects.values_list("pk", "codename")))
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root must change")
+def test_where_user_namespaces_are_blocked_root_becomes_nobody_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for way in (postgres_binaries.ordinary_user(), postgres_binaries.user_namespace()):
+        if not postgres_binaries.works(way):
+            pytest.skip(f"{way.prefix[0]} does not work here")
+        monkeypatch.setattr(embedded_postgres, "run_as", lambda way=way: way)
+        server = Server(tmp_path)
+        addresses = server.start()
+        with psycopg.connect(addresses.owner) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS kept ()")
+        server.stop()
+        assert server.cluster.stat().st_uid == way.uid

@@ -92,27 +92,28 @@ def run_as() -> RunAs:
     """
     if os.geteuid() != 0:
         return RunAs()
-    for way in (_user_namespace(), _ordinary_user()):
-        if _works(way):
+    for way in (user_namespace(), ordinary_user()):
+        if works(way):
             return way
     raise PostgresUnavailable(
         "PostgreSQL refuses to run as root and neither unshare nor setpriv works here: run this as an ordinary user"
     )
 
 
-def _user_namespace() -> RunAs:
+def user_namespace() -> RunAs:
     """Root outside, nobody inside: files keep their owner."""
     return RunAs(("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", "--"), uid=0)
 
 
-def _ordinary_user() -> RunAs:
+def ordinary_user() -> RunAs:
     """Nobody, who may still reach folders that only root may enter, and nothing else of root's power."""
     only = "-all,+dac_override"
     switch = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs")
     return RunAs((*switch, f"--inh-caps={only}", f"--ambient-caps={only}", f"--bounding-set={only}"), uid=NOBODY)
 
 
-def _works(way: RunAs) -> bool:
+def works(way: RunAs) -> bool:
+    """Whether a program can be run in that way on this machine."""
     try:
         return subprocess.run([*way.prefix, "true"], capture_output=True).returncode == 0
     except OSError:
