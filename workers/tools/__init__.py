@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from workers.registry import Tool
+from workers.tools.file_write import FileWrite
 from workers.tools.http_request import HttpRequest
 
-TOOLS = [HttpRequest()]
+TOOLS: list[Tool] = [FileWrite(), HttpRequest()]

@@ -1,0 +1,238 @@
+"""`file.write`: writes one file below the workers' folder, whole or not at all.
+
+Recovery. Content at the path that is the wanted one means that the effect is there. Other content means one of three:
+the write never came to its last step; it did, and somebody wrote over it since; or it was to be a new file and the name
+was taken. Writing again would destroy somebody's newer file in the second case. So just before its last step a write
+notes, on disk and under its key, which file it is about to replace. After a crash: no note, or the noted file still in
+place: nothing happened. Anything else: a person is asked. The note goes when the file is verified.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from django.conf import settings
+from pydantic import BaseModel, ConfigDict, Field
+
+from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
+from checkpoint.crash_points import reach
+from checkpoint.outcomes import (
+    Absent,
+    Facts,
+    Found,
+    Inconclusive,
+    Inspection,
+    NotApplied,
+    NotVisible,
+    Receipt,
+    Verification,
+    Visible,
+)
+from workers.registry import Call
+from workers.tools import file_place
+from workers.tools.file_place import Place, place_at
+
+SETTING = "CHECKPOINT_FILES_ROOT"
+LARGEST = 10 * 1024 * 1024  # bytes
+
+_OURS = ".checkpoint-"
+_NAME = rf"(?!\.{{1,2}}(?:/|$))(?!{_OURS.replace('.', '[.]')})[^/\\\x00-\x1f\x7f]{{1,128}}"
+_PATH = rf"^{_NAME}(?:/{_NAME}){{0,15}}$(?!\n)"
+_PATH_WORDS = 'a path like "reports/2026-11.txt": relative, "/" between its parts, no "..", no control characters'
+_NO_FILE = "no file"
+
+
+class FileArguments(BaseModel):
+    """What to write and where: a path below the workers' folder, with "/" between its parts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, regex_engine="python-re")
+
+    path: Annotated[str, Field(pattern=_PATH, max_length=512, json_schema_extra={"x-must-be": _PATH_WORDS})]
+    content: Annotated[str, Field(max_length=LARGEST * 4 // 3 + 4)]
+    encoding: Literal["utf-8", "base64"] = "utf-8"
+    mode: Literal["overwrite", "if_absent"] = "overwrite"
+
+
+class FileWrite:
+    """All workers must see one and the same folder (CHECKPOINT_FILES_ROOT)."""
+
+    name = "file.write"
+    version = "1"
+    summary = "Writes a file below the workers' folder"
+    Arguments = FileArguments
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._given = root
+
+    def variants(self) -> Sequence[Variant]:
+        """A new file can be taken away again; content that was written over cannot be brought back."""
+        new = {"properties": {"mode": {"const": "if_absent"}}, "required": ["mode"]}
+        return [
+            Variant("new file", _contract(Reversibility.COMPENSABLE), new),
+            Variant("overwrite", _contract(Reversibility.IRREVERSIBLE)),
+        ]
+
+    def execute(self, arguments: FileArguments, call: Call) -> Receipt:
+        """Writes a draft in the same folder and renames it.
+
+        Raises:
+            NotApplied: it did not come to the rename, or the name was taken.
+            WriteUncertain: it failed at the rename or after it.
+        """
+        content = _content(arguments)
+        try:
+            with place_at(self._root(), arguments.path, create=True) as place:
+                self._put(place, content, arguments, call)
+        except OSError as error:
+            raise NotApplied(f"nothing was written: {error}", code="never_written") from None
+        return _receipt(arguments.path, hashlib.sha256(content).hexdigest(), len(content))
+
+    def inspect(self, arguments: FileArguments, call: Call) -> Inspection:
+        """Compares the file with the wanted content, and with the file that this write was to replace."""
+        try:
+            there = self._look(arguments)
+            noted = self._read_note(call.key)
+        except (OSError, NotApplied) as error:
+            return Inconclusive(f"{arguments.path} cannot be read: {error}")
+        if there and there.sha256 == hashlib.sha256(_content(arguments)).hexdigest():
+            return Found(_receipt(arguments.path, there.sha256, there.size))
+        if there and arguments.mode == "if_absent":
+            return Found(_receipt(arguments.path, there.sha256, there.size, match=False))
+        if noted is None or noted == (there.identity if there else _NO_FILE):
+            return Absent(_facts(arguments.path, there.sha256, there.size) if there else {})
+        if there is None:
+            return Inconclusive(f"{arguments.path} is gone: taken away since, or before this write came to it")
+        return Found(_receipt(arguments.path, there.sha256, there.size, match=False))
+
+    def verify(self, arguments: FileArguments, call: Call) -> Verification:
+        """Reads the file again and compares its hash."""
+        try:
+            there = self._look(arguments)
+        except (OSError, NotApplied) as error:
+            return NotVisible(f"{arguments.path} cannot be read: {error}")
+        if there is None:
+            return NotVisible(f"there is no file {arguments.path}")
+        facts = _facts(arguments.path, there.sha256, there.size)
+        if there.sha256 != hashlib.sha256(_content(arguments)).hexdigest():
+            return NotVisible(f"{arguments.path} has other content", facts)
+        self._forget_note(call.key)
+        return Visible(facts)
+
+    def _root(self) -> Path:
+        return self._given or Path(os.environ.get(SETTING) or settings.CHECKPOINT_HOME / "files")
+
+    def _put(self, place: Place, content: bytes, arguments: FileArguments, call: Call) -> None:
+        only_if_absent = arguments.mode == "if_absent"
+        for earlier in range(1, call.attempt):
+            # The draft of an attempt that may still be paused somewhere: without it, its rename cannot happen any more.
+            Place(place.folder, _draft_name(call.key, earlier)).remove()
+        before = place.look()
+        if before and before.sha256 == hashlib.sha256(content).hexdigest():
+            return
+        if before and only_if_absent:
+            raise _taken(arguments.path)
+        with place.draft(_draft_name(call.key, call.attempt), content) as draft:
+            self._write_note(call, before.identity if before else _NO_FILE)
+            reach("file.write/noted", call.step_name)
+            call.deadline.check_before_send()
+            _rename(draft, place, arguments.path, only_if_absent=only_if_absent)
+            reach("file.write/renamed", call.step_name)
+
+    def _look(self, arguments: FileArguments) -> file_place.Found | None:
+        try:
+            with place_at(self._root(), arguments.path, create=False) as place:
+                return place.look()
+        except FileNotFoundError:
+            return None
+
+    def _write_note(self, call: Call, identity: str) -> None:
+        with place_at(self._root(), _note_path(call.key), create=True) as note:
+            with note.draft(f"{note.name}.{call.attempt}", identity.encode()) as draft:
+                note.become(draft, only_if_absent=False)
+            note.sync_folder()
+
+    def _read_note(self, key: str) -> str | None:
+        try:
+            with place_at(self._root(), _note_path(key), create=False) as note:
+                return note.read_text()
+        except FileNotFoundError:
+            return None
+
+    def _forget_note(self, key: str) -> None:
+        try:
+            with place_at(self._root(), _note_path(key), create=False) as note:
+                note.remove()
+        except OSError:
+            # A note too many is harmless: nobody inspects a verified step.
+            return
+
+
+class WriteUncertain(Exception):
+    """The rename failed, or may not be on disk: the file may be there or not."""
+
+
+def _rename(draft: Place, place: Place, path: str, *, only_if_absent: bool) -> None:
+    try:
+        place.become(draft, only_if_absent=only_if_absent)
+        place.sync_folder()
+    except FileExistsError:
+        raise _taken(path) from None
+    except OSError as error:
+        raise WriteUncertain(f"{path}: {error}") from error
+
+
+def _taken(path: str) -> NotApplied:
+    return NotApplied(
+        f"nothing was written: there is a file {path} with other content already", code="exists", permanent=True
+    )
+
+
+def _contract(reversibility: Reversibility) -> Contract:
+    return Contract(
+        recovery=RecoveryClass.QUERYABLE,
+        reversibility=reversibility,
+        deadline=30.0,
+        settle=1.0,
+        can_inspect=True,
+        can_verify=True,
+        where_to_look=f"Look at the file below the workers' folder ({SETTING}) and compare its SHA-256.",
+    )
+
+
+def _content(arguments: FileArguments) -> bytes:
+    try:
+        encoded = arguments.content.encode()
+        content = base64.b64decode(encoded, validate=True) if arguments.encoding == "base64" else encoded
+    except (binascii.Error, UnicodeEncodeError) as error:
+        message = f"nothing was written: the content is not {arguments.encoding}: {error}"
+        raise NotApplied(message, code="content_refused", permanent=True) from None
+    if len(content) > LARGEST:
+        message = f"nothing was written: the content has {len(content)} bytes, the limit is {LARGEST}"
+        raise NotApplied(message, code="content_refused", permanent=True)
+    return content
+
+
+def _receipt(path: str, sha256: str, size: int, *, match: bool = True) -> Receipt:
+    return Receipt(operation_id=sha256, facts=_facts(path, sha256, size), arguments_match=match)
+
+
+def _facts(path: str, sha256: str, size: int) -> Facts:
+    return {"path": path, "sha256": sha256, "size": size}
+
+
+def _draft_name(key: str, attempt: int) -> str:
+    return f"{_OURS}{_short(key)}.{attempt}"
+
+
+def _note_path(key: str) -> str:
+    return f"{_OURS}notes/{_short(key)}"
+
+
+def _short(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:40]
