@@ -32,6 +32,9 @@ class _Error(Protocol):
     def context(self) -> Sequence[_Error]: ...
 
 
+# A tool's own words for what a pattern or a choice accepts: "must be <these words>".
+MUST_BE = "x-must-be"
+
 _KINDS = {
     "integer": "an integer",
     "number": "a number",
@@ -98,6 +101,9 @@ def _no_alternative(error: _Error) -> Iterator[Fault]:
         yield from _by_discriminator(error, branches)
         return
     meant = [inner for inner in branches.values() if not any(_other_kind(error, one) for one in inner)]
+    if MUST_BE in error.schema and len(meant) != 1:
+        yield Fault(_path(error), _sentence(error))
+        return
     if len(meant) == 1:
         yield from _sorted(meant[0])
         return
@@ -161,6 +167,8 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
 
 
 def _sentence(error: _Error) -> str:
+    if error.validator in ("pattern", "anyOf", "oneOf") and isinstance(wanted := error.schema.get(MUST_BE), str):
+        return f"must be {wanted}, not {described(error.instance)}"
     wording = _SENTENCES.get(error.validator)
     if wording is None:
         return error.message if len(error.message) <= 200 else f"{error.message[:199]}…"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
-from checkpoint.canonical import canonical
+from checkpoint.argument_schemas import closed, match_variant, prepare_arguments
 from checkpoint.contracts import Variant
 from checkpoint.outcomes import Receipt
 from workers.registry import Call, Deadline
@@ -19,14 +17,12 @@ from workers.tools.http_providers import AllowList, Provider, load
 from workers.tools.http_request import HttpRequest
 from workers.tools.secrets import Secrets
 
-SCHEMA = HttpArguments.model_json_schema()
+SCHEMA = closed(HttpArguments.model_json_schema())
 
 
 def arguments(**given: Any) -> HttpArguments:
-    """Arguments that passed the schema, read strictly from canonical JSON."""
-    text = canonical(given)
-    jsonschema.validate(json.loads(text), SCHEMA)
-    return HttpArguments.model_validate_json(text, strict=True)
+    """Arguments that passed the schema and got its defaults, read strictly from canonical JSON."""
+    return HttpArguments.model_validate_json(prepare_arguments(SCHEMA, given), strict=True)
 
 
 def call(*, seconds: float = 10.0, key: str = "", attempt: int = 1) -> Call:
@@ -59,6 +55,7 @@ def tool_from(toml: str, folder: Path) -> HttpRequest:
 
 
 def variant_for(made: HttpRequest, given: dict[str, Any]) -> Variant:
-    """The first variant whose schema the arguments match, as the core picks it."""
-    validators = ((one, jsonschema.Draft202012Validator(one.when)) for one in made.variants())
-    return next(one for one, validator in validators if validator.is_valid(given))
+    """The variant whose contract holds, picked by the core from the arguments as they are stored."""
+    variants = {one.name: one for one in made.variants()}
+    stored = json.loads(prepare_arguments(SCHEMA, given))
+    return variants[match_variant([asdict(one) for one in variants.values()], stored)]

@@ -7,11 +7,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
+from checkpoint.argument_schemas import check_schema
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass, Reversibility
+from checkpoint.errors import ArgumentsInvalid
 from checkpoint.outcomes import Inconclusive, NotApplied
 from tests.http_driver import SCHEMA, arguments, call, tool, variant_for
 from tests.odd_provider import OddProvider, answer
@@ -133,7 +134,7 @@ class TestAllowList:
         ],
     )
     def test_a_url_with_a_second_spelling_is_refused_by_the_schema(self, url: str) -> None:
-        with pytest.raises(jsonschema.ValidationError):
+        with pytest.raises(ArgumentsInvalid):
             arguments(method="POST", url=url)
 
     @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ class TestAllowList:
         ],
     )
     def test_the_schema_refuses(self, wrong: dict[str, Any]) -> None:
-        with pytest.raises(jsonschema.ValidationError):
+        with pytest.raises(ArgumentsInvalid):
             arguments(**{"method": "POST", "url": "http://api.example/", **wrong})
 
     def test_the_longest_prefix_counts_for_sending_and_for_the_contract(self) -> None:
@@ -278,5 +279,20 @@ class TestFile:
             load(tmp_path / "none.toml")
 
 
-def test_the_schema_is_a_valid_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+@pytest.mark.parametrize(
+    ("wrong", "path", "words"),
+    [
+        ({"url": "http://API.example/"}, "/url", "the host in small letters"),
+        ({"headers": {"Cookie": "x"}}, "/headers", "credentials belong into secret_headers"),
+        ({"verify": {"url": "http://a.example/", "expect": [{"a": 1}]}}, "/verify/expect/0", "a condition of one form"),
+    ],
+)
+def test_what_is_refused_is_said_in_words_and_not_in_patterns(wrong: dict[str, Any], path: str, words: str) -> None:
+    with pytest.raises(ArgumentsInvalid) as refused:
+        arguments(**{"method": "POST", "url": "http://api.example/", **wrong})
+    (fault,) = refused.value.faults
+    assert (fault.path, words in fault.message, "^" in fault.message) == (path, True, False)
+
+
+def test_the_schema_is_one_that_the_core_can_use() -> None:
+    check_schema(SCHEMA)

@@ -18,8 +18,8 @@ _NO_DOT_SEGMENT = r"(?!.*(?:/|%2[fF])(?:\.|%2[eE]){1,2}(?:[/?]|%2[fF]|$))"
 URL = rf"^{_NO_DOT_SEGMENT}https?://{_HOST}/{_TARGET}*{_END}"
 
 
-def _template(*placeholders: str) -> str:
-    return rf"^{_NO_DOT_SEGMENT}https?://{_HOST}/(?:{_TARGET}|\{{(?:{'|'.join(placeholders)})\}})*{_END}"
+def _template(placeholders: str) -> str:
+    return rf"^{_NO_DOT_SEGMENT}https?://{_HOST}/(?:{_TARGET}|\{{(?:{placeholders})\}})*{_END}"
 
 
 _NOT_PLAIN = (
@@ -33,21 +33,35 @@ _POINTER = rf"^(?:/(?:[^~/]|~[01])*)*{_END}"
 _FACT = rf"^(?!(?:status|replayed|not_kept|differing)$)[a-z][a-z0-9_]{{0,63}}{_END}"
 
 
-def _names(pattern: str, largest: int) -> Any:
+def _text(pattern: str, longest: int, must_be: str) -> Any:
+    return Field(pattern=pattern, max_length=longest, json_schema_extra={"x-must-be": must_be})
+
+
+def _names(pattern: str, largest: int, must_be: str) -> Any:
     """Bounds on an object's member names, in the words of JSON Schema."""
-    return Field(max_length=largest, json_schema_extra={"propertyNames": {"pattern": pattern}})
+    return Field(max_length=largest, json_schema_extra={"propertyNames": {"pattern": pattern, "x-must-be": must_be}})
 
 
-def _text(pattern: str, longest: int) -> Any:
-    return Field(pattern=pattern, max_length=longest)
+def _url(*placeholders: str) -> Any:
+    must_be = (
+        'an address like "https://api.example/v1/orders?x=1": the host in small letters, a path, no user name, no "..",'
+        f' no "#", other characters percent-encoded; placeholders: {", ".join(f"{{{name}}}" for name in placeholders)}'
+    )
+    pattern = "|".join(name.replace(".", r"\.").replace("<name>", "[a-z][a-z0-9_]*") for name in placeholders)
+    return _text(_template(pattern), 2048, must_be)
 
 
-Pointer = Annotated[str, _text(_POINTER, 256)]
-HeaderValue = Annotated[str, _text(rf"^[\x20-\x7e]*{_END}", 1024)]
-SecretName = Annotated[str, _text(rf"^[A-Z][A-Z0-9_]*{_END}", 64)]
-Headers = Annotated[dict[Annotated[str, _text(_PLAIN_HEADER, 64)], HeaderValue], _names(_PLAIN_HEADER, 32)]
-SecretHeaders = Annotated[dict[Annotated[str, _text(_SECRET_HEADER, 64)], SecretName], _names(_SECRET_HEADER, 8)]
-Keep = Annotated[dict[Annotated[str, _text(_FACT, 64)], Pointer], _names(_FACT, 32)]
+_POINTER_WORDS = 'a JSON pointer: "/member/0", with ~0 for "~" and ~1 for "/"'
+_PLAIN_WORDS = "a header's name, and none that the tool sets itself; credentials belong into secret_headers"
+_SECRET_WORDS = "a header's name, and none that the tool sets itself"
+_FACT_WORDS = "a fact's name: a-z, then a-z, 0-9 and _; status, replayed, not_kept and differing are taken"
+
+Pointer = Annotated[str, _text(_POINTER, 256, _POINTER_WORDS)]
+HeaderValue = Annotated[str, _text(rf"^[\x20-\x7e]*{_END}", 1024, "printable ASCII on one line")]
+SecretName = Annotated[str, _text(rf"^[A-Z][A-Z0-9_]*{_END}", 64, "a secret's name: A-Z, then A-Z, 0-9 and _")]
+Headers = Annotated[dict[str, HeaderValue], _names(_PLAIN_HEADER, 32, _PLAIN_WORDS)]
+SecretHeaders = Annotated[dict[str, SecretName], _names(_SECRET_HEADER, 8, _SECRET_WORDS)]
+Keep = Annotated[dict[str, Pointer], _names(_FACT, 32, _FACT_WORDS)]
 
 
 class Model(BaseModel):
@@ -90,7 +104,12 @@ class EqualsSent(Model):
     equals_sent: Pointer
 
 
-Condition = StatusIs | Exists | Equals | Contains | EqualsSent
+_FORMS = "{status}, {pointer, exists}, {pointer, equals}, {pointer, contains} or {pointer, equals_sent}"
+
+Condition = Annotated[
+    StatusIs | Exists | Equals | Contains | EqualsSent,
+    Field(json_schema_extra={"x-must-be": f"a condition of one form: {_FORMS}"}),
+]
 Conditions = Annotated[list[Condition], Field(max_length=16)]
 SomeConditions = Annotated[list[Condition], Field(min_length=1, max_length=16)]
 
@@ -111,18 +130,18 @@ class Lookup(Reading):
     made with other arguments.
     """
 
-    url: Annotated[str, _text(_template("key", "operation_id"), 2048)]
+    url: Annotated[str, _url("key", "operation_id")]
     found: SomeConditions
     absent: Conditions = []
     pending: Conditions = []
     operation_id: Pointer | None = None
-    compare: Annotated[dict[Pointer, Pointer], _names(_POINTER, 32)] = {}
+    compare: Annotated[dict[str, Pointer], _names(_POINTER, 32, _POINTER_WORDS)] = {}
 
 
 class Verify(Reading):
     """Reads the outcome where it should be visible."""
 
-    url: Annotated[str, _text(_template("key", "operation_id", r"facts\.[a-z][a-z0-9_]*"), 2048)]
+    url: Annotated[str, _url("key", "operation_id", "facts.<name>")]
     expect: SomeConditions
 
 
@@ -134,7 +153,7 @@ class HttpArguments(Model):
     """
 
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-    url: Annotated[str, _text(_template("key"), 2048)]
+    url: Annotated[str, _url("key")]
     headers: Headers = {}
     secret_headers: SecretHeaders = {}
     body: Annotated[JsonValue, Field(alias="json")] = None
