@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import httpcore
 import httpx
@@ -120,7 +120,7 @@ class Exchange:
 
     def _next(self, url: str, answer: Answer) -> str:
         target = urljoin(url, answer.headers["location"])
-        same_origin = httpx.URL(target).netloc == httpx.URL(url).netloc and target.split(":")[0] == url.split(":")[0]
+        same_origin = urlsplit(target)[:2] == urlsplit(url)[:2]
         if not same_origin or not re.search(URL, target) or self.allow_list.provider_for(target) != answer.provider:
             raise NoAnswer(f"redirected to {_without_query(target)}; redirects are followed on the same host only")
         return target

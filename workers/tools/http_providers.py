@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+from django.conf import settings
 from pydantic import Field, ValidationError, model_validator
 
-from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from workers.tools.http_arguments import READS, URL, Model, SecretName
 
 SETTING = "CHECKPOINT_HTTP_PROVIDERS"
-DEFAULT_FILE = BASE_DIR / "deploy" / "providers.toml"
+DEFAULT_FILE = "deploy/providers.toml"
 
 # RFC 9110 section 15.5.2: 401 "indicates that the request has not been applied". No other status says so.
 NOT_APPLIED_BY_DEFAULT = [401]
@@ -151,7 +151,7 @@ def load(path: Path | None = None) -> AllowList:
     Raises:
         ProvidersFileInvalid: the file is missing, is not TOML, or an entry is wrong.
     """
-    file = path or Path(os.environ.get(SETTING) or DEFAULT_FILE)
+    file = path or settings.BASE_DIR / (os.environ.get(SETTING) or DEFAULT_FILE)
     try:
         with file.open("rb") as opened:
             content = tomllib.load(opened)
