@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from django.apps import apps
 from pydantic import BaseModel
@@ -21,6 +22,8 @@ from checkpoint.contracts import Variant
 from checkpoint.outcomes import Facts, Inspection, NotApplied, Receipt, Verification
 
 ENTRY_POINT_GROUP = "checkpoint.tools"
+
+_TOOL_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,29 @@ class Call:
 class Tool(Protocol):
     """One kind of effect. `docs/writing-a-tool.md` shows a complete one.
 
-    `inspect` and `verify` are called only where the variant's contract says that they exist.
+    Plain class attributes do for the first four. `inspect` and `verify` are called only where the variant's contract
+    says that they exist. One instance serves all calls, from many threads at once.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str]
-    summary: ClassVar[str]
-    Arguments: ClassVar[type[BaseModel]]
+    @property
+    def name(self) -> str:
+        """What steps call it: lower-case words with dots between, for instance "http.request"."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Raised with every change of what arguments mean or of what is promised; steps pin it."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        ...
+
+    @property
+    def Arguments(self) -> type[BaseModel]:  # noqa: N802 (it is a class)
+        """The arguments: a pydantic model. It gets canonical JSON, read strictly; unknown members are refused."""
+        ...
 
     def variants(self) -> Sequence[Variant]:
         """Contracts with the arguments they hold for; the first that matches counts."""
@@ -113,26 +132,61 @@ def label(tool: Tool) -> str:
     return f"{tool.name}@{tool.version}"
 
 
+class ToolInvalid(Exception):
+    """What was found is no tool, or cannot be loaded. The message names the place and what is missing."""
+
+
 class ToolNameTaken(Exception):
-    """Two different tools claim one name and version."""
+    """Two different tools claim one name."""
 
 
 def discover() -> dict[str, Tool]:
-    """Every tool that this process can run, by name."""
-    found: dict[str, Tool] = {}
-    for tool in [*_from_installed_apps(), *_from_entry_points()]:
-        if found.setdefault(tool.name, tool) is not tool:
-            raise ToolNameTaken(f"two tools are named {tool.name!r}: rename one of them")
-    return found
+    """Every tool that this process can run, by name.
+
+    Raises:
+        ToolInvalid: something in a list of tools is none.
+        ToolNameTaken: two tools have one name.
+    """
+    found: dict[str, tuple[Tool, str]] = {}
+    for candidate, place in [*_from_installed_apps(), *_from_entry_points()]:
+        tool = _checked(candidate, place)
+        known, where = found.setdefault(tool.name, (tool, place))
+        # A package can be an installed app and have an entry point: one class found twice is one tool.
+        if type(known) is not type(tool):
+            raise ToolNameTaken(f"two tools are named {tool.name!r}, in {where} and in {place}: rename one of them")
+    return {name: tool for name, (tool, _) in found.items()}
 
 
-def _from_installed_apps() -> Iterable[Tool]:
+def _from_installed_apps() -> Iterable[tuple[object, str]]:
     for app in apps.get_app_configs():
         module_name = f"{app.name}.tools"
         if importlib.util.find_spec(module_name) is not None:
-            yield from getattr(importlib.import_module(module_name), "TOOLS", [])
+            for tool in getattr(importlib.import_module(module_name), "TOOLS", []):
+                yield tool, module_name
 
 
-def _from_entry_points() -> Iterable[Tool]:
+def _from_entry_points() -> Iterable[tuple[object, str]]:
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        yield entry_point.load()()
+        place = f"entry point {entry_point.name} = {entry_point.value}"
+        try:
+            yield entry_point.load(), place
+        except (ImportError, AttributeError) as error:
+            raise ToolInvalid(f"{place} cannot be loaded: {error}") from error
+
+
+def _checked(candidate: object, place: str) -> Tool:
+    tool = candidate() if isinstance(candidate, type) else candidate
+    if not isinstance(tool, Tool):
+        members = ("name", "version", "summary", "Arguments", "variants", "execute", "inspect", "verify")
+        missing = ", ".join(member for member in members if not hasattr(tool, member))
+        raise ToolInvalid(f"{place}: {tool!r} is no tool, it has no {missing}")
+    for fault in _faults(tool):
+        raise ToolInvalid(f"{place}: {tool.name}: {fault}")
+    return tool
+
+
+def _faults(tool: Tool) -> Iterable[str]:
+    if not _TOOL_NAME.fullmatch(tool.name):
+        yield "a name is lower-case words with dots between them"
+    if not (isinstance(tool.Arguments, type) and issubclass(tool.Arguments, BaseModel)):
+        yield "Arguments must be a pydantic model"
