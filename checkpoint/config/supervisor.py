@@ -24,10 +24,12 @@ from checkpoint.config.environment import BASE_DIR, HOME
 from checkpoint.config.postgres_binaries import PostgresUnavailable
 from checkpoint.config.preflight import CannotStart
 from checkpoint.config.processes import Output, Process, read_procfile, stop
+from checkpoint.config.sandbox_address import USUAL_PORT, adapted
 
 POLL_SECONDS = 0.1
 WEB_SECONDS = 60.0
 STOPPED_LAST = {"sandbox"}
+PROVIDERS = BASE_DIR / "deploy" / "providers.toml"
 
 
 class Stopped(Exception):
@@ -39,7 +41,7 @@ class Supervisor:
 
     def __init__(self, environ: Mapping[str, str], output: Output) -> None:
         self.port = preflight.port_setting(environ, "CHECKPOINT_PORT", 8000)
-        self.sandbox_port = preflight.port_setting(environ, "CHECKPOINT_SANDBOX_PORT", 7180)
+        self.sandbox_port = preflight.port_setting(environ, "CHECKPOINT_SANDBOX_PORT", USUAL_PORT)
         self.env = {
             **environ,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", os.defpath)]),
@@ -84,6 +86,8 @@ class Supervisor:
     def _set_up(self) -> None:
         if not self.env.get("DATABASE_URL"):
             self._start_database()
+        if not self.env.get("CHECKPOINT_HTTP_PROVIDERS"):
+            self.env["CHECKPOINT_HTTP_PROVIDERS"] = str(adapted(PROVIDERS, HOME))
         self._manage("migrate_database", CHECKPOINT_AS_OWNER="1")
         for name, command in read_procfile(BASE_DIR / "Procfile").items():
             process = Process(name, command, self.env, self.output)

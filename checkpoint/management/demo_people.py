@@ -10,7 +10,7 @@ from django.db import transaction
 
 from checkpoint.models import Team
 
-TEAM_SLUG = "demo"
+TEAM_SLUG = "default"
 PEOPLE = (("olivia", "Operator"), ("adam", "Admin"), ("audrey", "Auditor"))
 
 
@@ -25,10 +25,10 @@ class NewPerson:
 
 @transaction.atomic
 def create_demo_people() -> list[NewPerson]:
-    """Creates the demo people in the demo team; nobody where any user exists already."""
+    """Creates the demo people in the team that migrations made; nobody where any user exists already."""
     if User.objects.exists():
         return []
-    team, _ = Team.objects.get_or_create(slug=TEAM_SLUG, defaults={"name": "Demo"})
+    team = Team.objects.get(slug=TEAM_SLUG)
     people = [NewPerson(name, group, secrets.token_urlsafe(12)) for name, group in PEOPLE]
     for person in people:
         user = User.objects.create_user(person.username, password=person.password)
