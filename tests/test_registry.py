@@ -75,10 +75,7 @@ def test_two_tools_of_one_name_are_refused_with_both_places(monkeypatch: pytest.
         ("not a tool", "it has no name, version"),
         (SimpleNamespace(name="x.y", version="1", summary="", Arguments=None), "it has no variants, execute"),
         (tool_like(name="Has Spaces"), "lower-case words"),
-        (
-            tool_like(Arguments=type("Loose", (example_tools.Greeting,), {"model_config": {"extra": "ignore"}})),
-            "forbid",
-        ),
+        (tool_like(Arguments=dict), "a pydantic model"),
     ],
 )
 def test_what_is_no_tool_is_refused_with_its_place(

@@ -188,5 +188,6 @@ def _checked(candidate: object, place: str) -> Tool:
 def _faults(tool: Tool) -> Iterable[str]:
     if not _TOOL_NAME.fullmatch(tool.name):
         yield "a name is lower-case words with dots between them"
-    if not (isinstance(tool.Arguments, type) and issubclass(tool.Arguments, BaseModel)):
+    arguments: object = tool.Arguments
+    if not (isinstance(arguments, type) and issubclass(arguments, BaseModel)):
         yield "Arguments must be a pydantic model"
