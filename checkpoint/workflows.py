@@ -10,8 +10,10 @@ from django.contrib.auth.models import User
 
 from checkpoint import audit, clock, doorbell
 from checkpoint.canonical import idempotency_key, sha256_hex
+from checkpoint.errors import Forbidden, NotFound
 from checkpoint.models import Intent, PolicyVersion, Step, Team, Workflow
 from checkpoint.people import Actor
+from checkpoint.permissions import SUBMIT_WORKFLOW, require, teams_of, teams_visible_to
 from checkpoint.plan_steps import PlannedStep
 from checkpoint.plans import Plan
 from checkpoint.states import StepStatus
@@ -22,14 +24,24 @@ def submit(plan: Plan, *, team: Team, actor: Actor, user: User | None = None) ->
     """Stores a workflow, complete and ready to run, and rings the doorbell.
 
     Steps whose arguments are complete are written ahead at once: key fixed, intent taken. The others follow when the
-    results they refer to are there.
+    results they refer to are there. Raises as `submit_many` does.
     """
     return submit_many([plan], team=team, actor=actor, user=user)[0]
 
 
 @one_transaction
 def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User | None = None) -> list[Workflow]:
-    """Stores several workflows, all or none."""
+    """Stores several workflows, all or none.
+
+    Args:
+        user: the account in whose name it is done, and whose rights count; None for the machine's operator.
+
+    Raises:
+        NotFound: the user does not see the team.
+        Forbidden: the user sees the team but may not submit for it.
+    """
+    if user is not None:
+        _require_right(user, team)
     at = clock.now()
     policy = PolicyVersion.objects.order_by("-number")[0]
     workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
@@ -43,6 +55,14 @@ def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User |
     _audit(workflows, [len(steps) for steps in planned], actor, at)
     doorbell.ring_on_commit()
     return workflows
+
+
+def _require_right(user: User, team: Team) -> None:
+    if not teams_visible_to(user).filter(pk=team.pk).exists():
+        raise NotFound(f"There is no team {team.slug} that you may see.")
+    require(user, SUBMIT_WORKFLOW, action="submit workflows")
+    if not user.is_superuser and not teams_of(user).filter(pk=team.pk).exists():
+        raise Forbidden(f"You may submit workflows for your own teams only, and {team.slug} is not one of them.")
 
 
 _BATCH = 1000  # rows; a statement carries at most 65,535 parameters

@@ -1,0 +1,53 @@
+"""What the management commands share: who acts, and errors as one clear line with an exit code."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+
+from checkpoint.errors import CheckpointError
+from checkpoint.people import Actor
+
+CHANNEL = "command"
+FAILED = 1
+
+
+def login_name() -> str:
+    """The name under which the operating system knows whoever typed the command."""
+    try:
+        return getpass.getuser()
+    except OSError:  # a user id without a name, as in some containers
+        return "unknown"
+
+
+def person(name: str) -> User:
+    """The account of that name. Raises CommandError where there is none that is active."""
+    found = User.objects.filter(username=name, is_active=True).first()
+    if found is None:
+        raise CommandError(f"There is no active user {name!r}; name one with --as USER.")
+    return found
+
+
+def actor(user: User | None) -> Actor:
+    """Who acts: the account, or else whoever typed the command on this machine."""
+    return Actor(name=user.get_username() if user else login_name(), channel=CHANNEL)
+
+
+@contextmanager
+def clear_errors(code: int = FAILED, *, only: type[CheckpointError] = CheckpointError) -> Iterator[None]:
+    """Turns our errors into one line on stderr and an exit code."""
+    try:
+        yield
+    except only as error:
+        raise CommandError(str(error), returncode=code) from error
+
+
+def printable(text: str) -> str:
+    """The text for a terminal: what would steer it, or hide or turn other text around, is written as its code."""
+    return "".join(
+        character if character.isprintable() else f"<U+{ord(character):04X}>" for character in text.replace("\n", " ")
+    )

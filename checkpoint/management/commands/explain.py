@@ -1,0 +1,75 @@
+"""`manage.py explain`: where a workflow is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.core.serializers.json import DjangoJSONEncoder
+
+from checkpoint import command_line
+from checkpoint.command_line import printable
+from checkpoint.explanations import Explanation, StepExplanation, explain, load
+from checkpoint.models import Workflow
+from checkpoint.permissions import workflows_visible_to
+from checkpoint.short_ids import find, short
+
+
+class Command(BaseCommand):
+    """Prints what is done on which evidence, what is uncertain, what is asked, and what happens next."""
+
+    help = "Say where a workflow is. Exit codes: 0 said, 1 no such workflow."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("id", help="the workflow's UUID, or its last 8 or more digits")
+        parser.add_argument("--json", action="store_true", help="one JSON object")
+        parser.add_argument("--as", dest="user", metavar="USER", help="only what this user may see")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        visible_workflows = Workflow.objects.all()
+        if options["user"]:
+            visible_workflows = workflows_visible_to(command_line.person(options["user"]))
+        with command_line.clear_errors():
+            workflow = find(visible_workflows.defer("input"), options["id"], noun="workflow")
+        explanation = explain(load(workflow))
+        if options["json"]:
+            self.stdout.write(json.dumps(dataclasses.asdict(explanation), cls=DjangoJSONEncoder, ensure_ascii=False))
+        else:
+            self.stdout.write("\n".join(_lines(explanation)))
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"{explanation.kind} {explanation.id}: {_words(explanation.status)}"
+    yield f"Goal: {printable(explanation.goal)}"
+    yield explanation.sentence
+    for step in explanation.steps:
+        yield ""
+        yield from _step_lines(step)
+
+
+def _step_lines(step: StepExplanation) -> Iterator[str]:
+    standing = f" ({_words(step.standing)})" if step.standing not in ("", step.status) else ""
+    yield f"{step.position}. {step.name}: {_words(step.status)}{standing}, by {step.tool}"
+    if step.operation_id:
+        yield f"   operation id: {printable(step.operation_id)}"
+    for seen in step.evidence:
+        yield f"   {_clock(seen.observed_at)} {_words(seen.kind)}: {_words(seen.finding)}, {printable(seen.source)}"
+    if step.uncertain:
+        yield f"   not known: {step.uncertain}"
+    for question in step.questions:
+        yield f"   case …{short(question.id)}: {printable(question.sentence)}"
+        yield f"   answers: {', '.join(question.decisions)}"
+    if step.outlook.words:
+        yield f"   next: {step.outlook.words}{f', not before {_clock(step.outlook.at)}' if step.outlook.at else ''}"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,57 @@
+"""Follows a workflow from outside, by its record, until it comes to a point where somebody else has to act."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from checkpoint.models import Step, Workflow
+from checkpoint.states import Standing, StepStatus, WorkflowStatus
+
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something moved. `status` is the workflow's where it is one that was waited for, else None."""
+
+    line: str
+    status: WorkflowStatus | None = None
+
+
+def follow(workflow_id: UUID, *, seconds: float, until: Container[WorkflowStatus]) -> Iterator[Change]:
+    """Yields each change as it is seen, the one that was waited for last; ends without it when the time is over."""
+    deadline = time.monotonic() + seconds
+    steps: dict[str, _Step] = {}
+    version = 0
+    while True:
+        # The workflow first: steps read after it are at least as far as it says.
+        status, newest = Workflow.objects.values_list("status", "version").get(pk=workflow_id)
+        if newest != version:
+            yield from _changes(workflow_id, steps)
+            version = newest
+        if status in until:
+            yield Change(f"workflow: {status.replace('_', ' ')}", WorkflowStatus(status))
+            return
+        if time.monotonic() >= deadline:
+            return
+        time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+_Step = tuple[str, str]  # status and standing
+_NEW: set[_Step] = {(StepStatus.PLANNED, ""), (StepStatus.PREPARED, "")}
+
+
+def _changes(workflow_id: UUID, steps: dict[str, _Step]) -> Iterator[Change]:
+    """What differs from `steps`, which is brought up to date."""
+    stored = Step.objects.filter(workflow=workflow_id).order_by("position", "name")
+    for name, status, standing in stored.values_list("name", "status", "standing"):
+        if steps.get(name) != (status, standing) and (name in steps or (status, standing) not in _NEW):
+            yield Change(f"step {name}: {_words(status, standing)}")
+        steps[name] = status, standing
+
+
+def _words(status: str, standing: str) -> str:
+    return f"{status} ({standing.replace('_', ' ')})" if standing not in ("", Standing.VERIFIED, status) else status
