@@ -91,16 +91,18 @@ WORKFLOW_TERMINAL = frozenset({W.COMPLETED, W.ABANDONED})
 _WORKFLOW_OPEN = frozenset(W) - WORKFLOW_TERMINAL
 
 # A workflow's status is derived from its steps, and one transaction may record and claim; so among the open states
-# nearly every move can happen. Not these: into `completed` from a plan of which nothing ran, and back to `planned`
-# but from a question that was answered before anything ran.
-_FROM_UNSTARTED = (_WORKFLOW_OPEN | {W.ABANDONED}) - {W.VERIFYING, W.FAILED_RETRYABLE}
+# nearly every move can happen. Not these: from a plan of which nothing ran into what only a finished call leads to,
+# and back to it, but from a question that was answered before anything ran; and from waiting for the agent into what
+# takes a call. Exactly the moves that one transaction can cause are here (tests/test_states.py tries them all).
+_STILL_UNSTARTED = frozenset({W.EXECUTING, W.NEEDS_REVIEW, W.ABANDONED})
 _FROM_STARTED = (_WORKFLOW_OPEN | WORKFLOW_TERMINAL) - {W.PLANNED}
 WORKFLOW_ARROWS: Mapping[WorkflowStatus, frozenset[WorkflowStatus]] = {
-    W.PLANNED: _FROM_UNSTARTED - {W.PLANNED},
-    W.AWAITING_APPROVAL: (_FROM_UNSTARTED | {W.VERIFYING, W.FAILED_RETRYABLE}) - {W.AWAITING_APPROVAL},
+    W.PLANNED: _STILL_UNSTARTED | {W.AWAITING_APPROVAL},
+    # Also a step that failed can wait for approval, and then its receipt comes late.
+    W.AWAITING_APPROVAL: (_FROM_STARTED | {W.PLANNED}) - {W.AWAITING_APPROVAL},
     W.EXECUTING: _FROM_STARTED - {W.EXECUTING},
     W.VERIFYING: _FROM_STARTED - {W.VERIFYING},
-    W.AWAITING_AGENT: _FROM_STARTED - {W.AWAITING_AGENT},
+    W.AWAITING_AGENT: _STILL_UNSTARTED | {W.AWAITING_APPROVAL, W.COMPLETED},
     W.FAILED_RETRYABLE: _FROM_STARTED - {W.FAILED_RETRYABLE},
     W.NEEDS_REVIEW: (_FROM_STARTED | {W.PLANNED}) - {W.NEEDS_REVIEW},
     W.COMPLETED: frozenset(),

@@ -1,0 +1,255 @@
+"""The one table: every state has its entry, nothing contradicts it, and a workflow's status is a function of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoint.models import Case, Step
+from checkpoint.states import (
+    CASE_ARROWS,
+    CASE_INITIAL,
+    CASE_RULES,
+    STEP_ARROWS,
+    STEP_INITIAL,
+    STEP_TERMINAL,
+    UNSETTLED,
+    WORKFLOW_ARROWS,
+    WORKFLOW_INITIAL,
+    WORKFLOW_TERMINAL,
+    CaseReason,
+    CaseStatus,
+    Decision,
+    StepStatus,
+    WorkflowFacts,
+    WorkflowStatus,
+    workflow_status,
+)
+
+S, W = StepStatus, WorkflowStatus
+
+# Moved in sets only, by the claim: there is no such thing as preparing or starting a step by hand.
+MOVED_IN_SETS_ONLY = {S.PREPARED, S.STARTED}
+NEVER_SENT = frozenset({S.PLANNED, S.PREPARED, S.FAILED})
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A workflow that can exist: its steps in a fixed order, and what else its status depends on."""
+
+    steps: tuple[StepStatus, ...]
+    open_cases: int = 0
+    open_approvals: int = 0
+    sealed: bool = True
+    winding_down: bool = False
+
+    @property
+    def status(self) -> WorkflowStatus:
+        counts = {status: self.steps.count(status) for status in set(self.steps)}
+        facts = WorkflowFacts(counts, self.open_cases, self.open_approvals, self.sealed, self.winding_down)
+        return workflow_status(facts)
+
+    @property
+    def can_exist(self) -> bool:
+        """An uncertain step has its case; steps end unverified only with their workflow, and then all of them do."""
+        if self.open_cases < self.steps.count(S.UNCERTAIN):
+            return False
+        if self.winding_down:
+            return NEVER_SENT.isdisjoint(self.steps)
+        return S.ABANDONED not in self.steps
+
+    def wound_down(self) -> Situation:
+        """The same, ended by a person: what is not in the air ends in the same transaction."""
+        steps = tuple(S.ABANDONED if status in NEVER_SENT else status for status in self.steps)
+        return replace(self, steps=steps, winding_down=True)
+
+
+def situations(most_steps: int) -> Iterator[Situation]:
+    """Every situation that can exist with up to so many steps, two open cases and one open approval."""
+    for size in range(1, most_steps + 1):
+        for steps in combinations_with_replacement(S, size):
+            for cases, approvals, sealed, ending in product((0, 1, 2), (0, 1), (True, False), (True, False)):
+                situation = Situation(steps, cases, approvals, sealed, ending)
+                if situation.can_exist:
+                    yield situation
+
+
+def single_moves(before: Situation) -> Iterator[Situation]:
+    """Every way in which one fact changes."""
+    for index, status in enumerate(before.steps):
+        for target in STEP_ARROWS[status] - {S.ABANDONED}:
+            yield replace(before, steps=(*before.steps[:index], target, *before.steps[index + 1 :]))
+    for change in (-1, 1):
+        yield replace(before, open_cases=before.open_cases + change)
+        yield replace(before, open_approvals=before.open_approvals + change)
+    if not before.sealed:
+        yield replace(before, sealed=True)
+        yield replace(before, steps=(*before.steps, S.PREPARED))
+    yield before.wound_down()
+
+
+def within_one_transaction(status: StepStatus) -> frozenset[StepStatus]:
+    """Where a step can be after one transaction. Whoever starts a step must commit before anything else is known."""
+    found, to_follow = {status}, [status]
+    while to_follow:
+        for target in STEP_ARROWS[to_follow.pop()] - found - {S.ABANDONED}:
+            found.add(target)
+            if target is not S.STARTED:
+                to_follow.append(target)
+    return frozenset(found)
+
+
+def transactions(before: Situation) -> Iterator[Situation]:
+    """Every way in which one transaction can change the situation: any number of moves at once."""
+    appended: tuple[tuple[StepStatus, ...], ...] = ((),)
+    if not (before.sealed or before.winding_down):
+        appended = ((), *((status,) for status in (S.PLANNED, *within_one_transaction(S.PREPARED))))
+    ways = [within_one_transaction(status) for status in before.steps]
+    for steps, more in product(product(*ways), appended):
+        for cases, approvals, sealed in product((0, 1, 2), (0, 1), {before.sealed, True}):
+            after = Situation(steps + more, cases, approvals, sealed, before.winding_down)
+            yield after.wound_down() if after.winding_down else after
+            yield after.wound_down()
+
+
+def changes_of_status(
+    most_steps: int, ways: Callable[[Situation], Iterator[Situation]]
+) -> set[tuple[WorkflowStatus, WorkflowStatus]]:
+    """Every change of status that the ways lead to, from situations that have not ended."""
+    found = set()
+    for before in situations(most_steps):
+        if before.status not in WORKFLOW_TERMINAL:
+            found |= {(before.status, after.status) for after in ways(before) if after.can_exist}
+    return {(before, after) for before, after in found if before is not after}
+
+
+ARROWS = {(before, after) for before, targets in WORKFLOW_ARROWS.items() for after in targets}
+
+
+def test_every_state_has_an_entry() -> None:
+    assert set(WORKFLOW_ARROWS) == set(W)
+    assert set(STEP_ARROWS) == set(S)
+    assert set(CASE_ARROWS) == set(CaseStatus)
+    assert set(CASE_RULES) == set(CaseReason)
+
+
+@pytest.mark.parametrize(
+    ("arrows", "terminal"),
+    [
+        (WORKFLOW_ARROWS, WORKFLOW_TERMINAL),
+        (STEP_ARROWS, STEP_TERMINAL),
+        (CASE_ARROWS, {CaseStatus.DECIDED, CaseStatus.SETTLED}),
+    ],
+)
+def test_exactly_the_terminal_states_lead_nowhere_and_no_arrow_stays(
+    arrows: dict[str, frozenset[str]], terminal: frozenset[str]
+) -> None:
+    assert {state for state, targets in arrows.items() if not targets} == set(terminal)
+    assert not [state for state, targets in arrows.items() if state in targets]
+
+
+@pytest.mark.parametrize(
+    ("arrows", "initial"),
+    [(WORKFLOW_ARROWS, WORKFLOW_INITIAL), (STEP_ARROWS, STEP_INITIAL), (CASE_ARROWS, CASE_INITIAL)],
+)
+def test_every_state_is_reached_from_an_initial_one(arrows: dict[str, frozenset[str]], initial: frozenset[str]) -> None:
+    reached: set[str] = set(initial)
+    while more := {target for state in reached for target in arrows[state]} - reached:
+        reached |= more
+    assert reached == set(arrows)
+
+
+def _methods(model: type[Step | Case]) -> set[tuple[str, str]]:
+    field = model._meta.get_field("status")
+    return {(str(move.source), str(move.target)) for move in field.get_all_transitions(model)}
+
+
+def test_the_methods_of_a_step_are_its_arrows() -> None:
+    by_hand = {(s.value, t.value) for s, targets in STEP_ARROWS.items() for t in targets - MOVED_IN_SETS_ONLY}
+    assert _methods(Step) == by_hand
+
+
+def test_the_methods_of_a_case_are_its_arrows() -> None:
+    assert _methods(Case) == {(s.value, t.value) for s, targets in CASE_ARROWS.items() for t in targets}
+
+
+@pytest.mark.parametrize("reason", CaseReason)
+def test_what_a_decision_leads_to_can_be_reached_from_where_its_case_holds_the_step(reason: CaseReason) -> None:
+    rule = CASE_RULES[reason]
+    held = [rule.step_status] if rule.step_status else [S.PLANNED, S.PREPARED]
+    for target in filter(None, rule.decisions.values()):
+        assert all(target in STEP_ARROWS[status] for status in held)
+
+
+@pytest.mark.parametrize("reason", CaseReason)
+def test_every_case_can_be_answered_and_confirming_never_sends_again(reason: CaseReason) -> None:
+    decisions = CASE_RULES[reason].decisions
+    assert decisions
+    assert decisions.get(Decision.CONFIRM) in (None, S.COMMITTED, S.VERIFIED)
+
+
+step_counts = st.dictionaries(st.sampled_from(S), st.integers(0, 5))
+all_facts = st.builds(
+    WorkflowFacts, step_counts, st.integers(0, 3), st.integers(0, 3), sealed=st.booleans(), winding_down=st.booleans()
+)
+
+
+@given(all_facts)
+def test_completed_means_that_every_step_is_verified_and_no_more_will_come(facts: WorkflowFacts) -> None:
+    if workflow_status(facts) is W.COMPLETED:
+        assert facts.sealed
+        assert facts.count(S.VERIFIED) == facts.count(*S)
+        assert not facts.open_cases
+
+
+@given(all_facts)
+def test_abandoned_exactly_when_winding_down_with_nothing_in_the_air(facts: WorkflowFacts) -> None:
+    nothing_in_the_air = not facts.count(S.STARTED, S.COMMITTED, S.UNCERTAIN)
+    assert (workflow_status(facts) is W.ABANDONED) == (facts.winding_down and nothing_in_the_air)
+
+
+@given(all_facts)
+def test_needs_review_exactly_while_a_person_is_asked_and_the_workflow_has_not_ended(facts: WorkflowFacts) -> None:
+    asked = bool(facts.open_cases or facts.count(S.UNCERTAIN))
+    assert (workflow_status(facts) is W.NEEDS_REVIEW) == (asked and workflow_status(facts) is not W.ABANDONED)
+
+
+@given(all_facts)
+def test_a_call_in_the_air_shows_unless_a_person_is_asked(facts: WorkflowFacts) -> None:
+    if workflow_status(facts) is not W.NEEDS_REVIEW:
+        assert (workflow_status(facts) is W.EXECUTING) >= bool(facts.count(S.STARTED))
+        if not facts.count(S.STARTED):
+            assert (workflow_status(facts) is W.VERIFYING) == bool(facts.count(S.COMMITTED))
+
+
+@given(all_facts)
+def test_a_workflow_that_waits_for_approval_or_agent_has_nothing_in_the_air(facts: WorkflowFacts) -> None:
+    if workflow_status(facts) is W.AWAITING_APPROVAL:
+        assert facts.open_approvals
+        assert not facts.count(*UNSETTLED)
+    if workflow_status(facts) is W.AWAITING_AGENT:
+        assert not facts.sealed
+        assert facts.count(S.VERIFIED) == facts.count(*S)
+
+
+def test_every_status_is_reached() -> None:
+    assert {situation.status for situation in situations(2)} == set(W)
+
+
+def test_a_new_workflow_is_planned() -> None:
+    for steps in combinations_with_replacement(STEP_INITIAL, 3):
+        assert {Situation(steps, sealed=sealed).status for sealed in (True, False)} == WORKFLOW_INITIAL
+
+
+def test_every_change_that_one_move_causes_is_an_arrow() -> None:
+    assert changes_of_status(4, single_moves) - ARROWS == set()
+
+
+def test_exactly_the_changes_that_one_transaction_can_cause_are_arrows() -> None:
+    """A missing arrow would make PostgreSQL refuse a lawful turn; a needless one would let an unlawful one pass."""
+    assert changes_of_status(2, transactions) == ARROWS
