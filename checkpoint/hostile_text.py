@@ -33,9 +33,14 @@ def visible(text: str) -> SafeString:
     return mark_safe("".join(pieces))
 
 
+def plain(text: str) -> str:
+    """The text with every hidden character written as its code point, for places that hold no markup."""
+    return _HIDDEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
+
+
 def _code(character: str) -> SafeString:
     name = unicodedata.name(character, "control or private character")
-    return format_html('<span class="hidden-character" title="{}">U+{:04X}</span>', name, ord(character))
+    return format_html('<span class="hidden-character" title="{}">{}</span>', name, f"U+{ord(character):04X}")
 
 
 def preview(text: str, length: int) -> SafeString:

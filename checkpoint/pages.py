@@ -29,6 +29,8 @@ def page(
 ) -> HttpResponse:
     """The page, or its template partial `part` for htmx; 204 where the browser shows that part already.
 
+    With a part comes the number of open questions, which every page's head shows.
+
     Args:
         seen: names what the part shows; by default the hash of its text. A part with a form needs one, because a
             form's CSRF token differs each time.
@@ -36,6 +38,7 @@ def page(
     if not is_htmx(request):
         return _private(HttpResponse(render_to_string(template, {**context, "seen": seen}, request), status=status))
     text = render_to_string(f"{template}#{part}", {**context, "seen": seen}, request)
+    text += render_to_string("nav_review.html", {"fragment": True}, request)
     now = seen if seen is not None else hashlib.sha256(text.encode()).hexdigest()[:16]
     if status == 200 and request.headers.get(SEEN_HEADER) == now:
         return _private(HttpResponse(status=204))

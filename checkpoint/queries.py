@@ -81,7 +81,7 @@ def _narrow(found: QuerySet[Workflow], narrowed: WorkflowFilter) -> QuerySet[Wor
     found = found.filter(**{name: value for name, value in exact.items() if value})
     if narrowed.asked:
         found = found.filter(Exists(_open_cases_of_row()))
-    return _search(found, narrowed.search.strip())
+    return _search(found, narrowed.search.strip().lstrip("…"))
 
 
 def _open_cases_of_row() -> QuerySet[Case]:

@@ -6,8 +6,10 @@ import itertools
 import uuid
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, Permission, User
 
 from checkpoint import audit, clock
@@ -67,7 +69,7 @@ def person(
     name: str, *, groups: Iterable[str] = (), teams: Iterable[Team] = (), permissions: Iterable[str] = ()
 ) -> User:
     """A new account with PASSWORD. Permissions are named as in `has_perm`."""
-    user = User.objects.create_user(username=name, password=PASSWORD)
+    user = User.objects.create(username=name, password=_hashed_password())
     user.groups.set(Group.objects.filter(name__in=groups))
     for permission in permissions:
         app_label, codename = permission.split(".")
@@ -75,6 +77,12 @@ def person(
     for joined in teams:
         joined.members.add(user)
     return user
+
+
+@cache
+def _hashed_password() -> str:
+    """Hashing is slow on purpose; once is enough."""
+    return make_password(PASSWORD)
 
 
 def policy() -> PolicyVersion:

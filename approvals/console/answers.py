@@ -24,6 +24,7 @@ class Typed:
 
     Attributes:
         field: the field that the refusal is about, if it is about one.
+        accepted: this page is the answer to a decision that was recorded.
     """
 
     kind: str = ""
@@ -31,6 +32,7 @@ class Typed:
     operation_id: str = ""
     field: str = ""
     refusal: str = ""
+    accepted: bool = False
 
 
 @dataclass(frozen=True)

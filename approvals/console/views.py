@@ -47,7 +47,7 @@ def decision(request: HttpRequest, case_id: UUID) -> HttpResponse:
     except (Conflict, Forbidden, DecisionIncomplete) as refusal:
         return _refused(request, case_id, refusal)
     if is_htmx(request):
-        return _case_page(request, queries.visible_case(request.user, case_id))
+        return _case_page(request, queries.visible_case(request.user, case_id), Typed(accepted=True))
     return redirect("case", case_id)
 
 
@@ -76,7 +76,9 @@ def _kind(text: str) -> Decision:
 def _refused(request: HttpRequest, case_id: UUID, refusal: CheckpointError) -> HttpResponse:
     """The case as it is now, with the refusal beside what was typed."""
     status = next(code for kind, code in _STATUS_CODES.items() if isinstance(refusal, kind))
-    field, _, sentence = str(refusal).partition(": ") if status == 422 else ("", "", str(refusal))
+    field, _, sentence = str(refusal).partition(": ")
+    if field not in {"reason", "operation_id"}:
+        field, sentence = "", str(refusal)
     typed = Typed(
         kind=request.POST.get("kind", ""),
         reason=request.POST.get("reason", ""),

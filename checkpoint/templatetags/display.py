@@ -58,6 +58,12 @@ def visible(text: Any) -> SafeString:
 
 
 @register.filter
+def plain(text: Any) -> str:
+    """As `visible`, without markup: for titles and attributes."""
+    return hostile_text.plain(str(text))
+
+
+@register.filter
 def preview(text: Any, length: int) -> SafeString:
     """As `visible`, cut to a length."""
     return hostile_text.preview(str(text), length)
