@@ -20,7 +20,8 @@ from checkpoint.contracts import RecoveryClass, Reversibility
 from checkpoint.errors import ArgumentsInvalid
 from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Visible
 from tests.http_driver import call
-from workers.tools.file_write import LARGEST, FileArguments, FileWrite
+from workers.tools.file_arguments import LARGEST, FileArguments
+from workers.tools.file_write import FileWrite
 
 SCHEMA = closed(FileArguments.model_json_schema())
 
@@ -35,7 +36,7 @@ def tool(root: Path) -> FileWrite:
     return FileWrite(root)
 
 
-def arguments(path: str = "a/b.txt", content: str = "new", **more: Any) -> FileArguments:
+def arguments(path: str = "a/b.txt", content: Any = "new", **more: Any) -> FileArguments:
     text = prepare_arguments(SCHEMA, {"path": path, "content": content, **more})
     return FileArguments.model_validate_json(text, strict=True)
 
@@ -68,6 +69,17 @@ class TestWriting:
         encoded = base64.b64encode(b"\x00\xff").decode()
         tool.execute(arguments(content=encoded, encoding="base64"), call())
         assert (root / "a/b.txt").read_bytes() == b"\x00\xff"
+
+    def test_json_brings_any_value_as_text_that_a_person_can_read(self, tool: FileWrite, root: Path) -> None:
+        tool.execute(arguments(content={"b": [1, "ü"], "a": None}, encoding="json"), call())
+        text = (root / "a/b.txt").read_text()
+        assert text == '{\n  "a": null,\n  "b": [\n    1,\n    "ü"\n  ]\n}\n'
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "base64"])
+    def test_only_json_takes_something_else_than_text(self, encoding: str) -> None:
+        with pytest.raises(ArgumentsInvalid) as refused:
+            arguments(content={"a": 1}, encoding=encoding)
+        assert [fault.path for fault in refused.value.faults] == ["/content"]
 
     @pytest.mark.parametrize("content", ["not base64!", "YQ", "Ü"])
     def test_what_is_not_base64_is_refused(self, tool: FileWrite, root: Path, content: str) -> None:

@@ -94,6 +94,12 @@ class TestTheOthers:
             http.put(f"/site/{key}", json={"text": text})
         assert http.get(f"/site/{key}").json()["text"] == "new"
 
+    def test_a_page_is_found_by_the_key_that_it_came_with(self, http: httpx.Client, key: str) -> None:
+        assert http.get("/site", params={"key": key}).json()["count"] == 0
+        http.put("/site/about", json={}, headers={"Idempotency-Key": key})
+        assert http.get("/site", params={"key": key}).json()["count"] == 1
+        assert post(http, "/site", key).status_code == 405
+
     @pytest.mark.parametrize("content", [b"", b"not json", b"[1]", b"\xff"])
     def test_a_body_that_is_no_object_is_refused(self, http: httpx.Client, content: bytes) -> None:
         assert http.post("/charges", content=content).status_code == 400

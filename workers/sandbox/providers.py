@@ -37,7 +37,7 @@ PROVIDERS = (
     Provider("/charges", "charge", "CHG"),
     Provider("/refunds", "refund", "RFD"),
 )
-SITE = Provider("/site", "page", "PAGE")
+SITE = Provider("/site", "page", "PAGE", lookup="key")
 
 
 @dataclass(frozen=True)

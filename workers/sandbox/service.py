@@ -57,7 +57,7 @@ class Service:
             return problem(fault.status, "refused")
         if FaultName.DROP_BEFORE_WORK in faults:
             return None
-        provider = next((p for p in providers.PROVIDERS if p.path == request.path), None)
+        provider = next((p for p in (*providers.PROVIDERS, providers.SITE) if p.path == request.path), None)
         honoured = request.key if provider and provider.honours_key and request.method == "POST" else None
         with self._in_progress.holding(provider.kind if provider else "", honoured) as free:
             if not free:
@@ -74,7 +74,7 @@ class Service:
         if request.method == "GET":
             return self._read(request, provider)
         shown = _shown(faults)
-        if request.method == "POST" and provider:
+        if request.method == "POST" and provider in providers.PROVIDERS:
             return providers.create(self.ledger, provider, request.key, request.body, **shown)
         parent, _, name = request.path.rpartition("/")
         if request.method == "PUT" and parent == providers.SITE.path and name:

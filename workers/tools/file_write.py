@@ -9,16 +9,12 @@ place: nothing happened. Anything else: a person is asked. The note goes when th
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
 
 from django.conf import settings
-from pydantic import BaseModel, ConfigDict, Field
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.crash_points import reach
@@ -36,27 +32,12 @@ from checkpoint.outcomes import (
 )
 from workers.registry import Call
 from workers.tools import file_place
+from workers.tools.file_arguments import OURS, FileArguments, content_of
 from workers.tools.file_place import Place, place_at
 
 SETTING = "CHECKPOINT_FILES_ROOT"
-LARGEST = 10 * 1024 * 1024  # bytes
 
-_OURS = ".checkpoint-"
-_NAME = rf"(?!\.{{1,2}}(?:/|$))(?!{_OURS.replace('.', '[.]')})[^/\\\x00-\x1f\x7f]{{1,128}}"
-_PATH = rf"^{_NAME}(?:/{_NAME}){{0,15}}$(?!\n)"
-_PATH_WORDS = 'a path like "reports/2026-11.txt": relative, "/" between its parts, no "..", no control characters'
 _NO_FILE = "no file"
-
-
-class FileArguments(BaseModel):
-    """What to write and where: a path below the workers' folder, with "/" between its parts."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, regex_engine="python-re")
-
-    path: Annotated[str, Field(pattern=_PATH, max_length=512, json_schema_extra={"x-must-be": _PATH_WORDS})]
-    content: Annotated[str, Field(max_length=LARGEST * 4 // 3 + 4)]
-    encoding: Literal["utf-8", "base64"] = "utf-8"
-    mode: Literal["overwrite", "if_absent"] = "overwrite"
 
 
 class FileWrite:
@@ -85,7 +66,7 @@ class FileWrite:
             NotApplied: it did not come to the rename, or the name was taken.
             WriteUncertain: it failed at the rename or after it.
         """
-        content = _content(arguments)
+        content = content_of(arguments)
         try:
             with place_at(self._root(), arguments.path, create=True) as place:
                 self._put(place, content, arguments, call)
@@ -100,7 +81,7 @@ class FileWrite:
             noted = self._read_note(call.key)
         except (OSError, NotApplied) as error:
             return Inconclusive(f"{arguments.path} cannot be read: {error}")
-        if there and there.sha256 == hashlib.sha256(_content(arguments)).hexdigest():
+        if there and there.sha256 == hashlib.sha256(content_of(arguments)).hexdigest():
             return Found(_receipt(arguments.path, there.sha256, there.size))
         if there and arguments.mode == "if_absent":
             return Found(_receipt(arguments.path, there.sha256, there.size, match=False))
@@ -119,7 +100,7 @@ class FileWrite:
         if there is None:
             return NotVisible(f"there is no file {arguments.path}")
         facts = _facts(arguments.path, there.sha256, there.size)
-        if there.sha256 != hashlib.sha256(_content(arguments)).hexdigest():
+        if there.sha256 != hashlib.sha256(content_of(arguments)).hexdigest():
             return NotVisible(f"{arguments.path} has other content", facts)
         self._forget_note(call.key)
         return Visible(facts)
@@ -205,19 +186,6 @@ def _contract(reversibility: Reversibility) -> Contract:
     )
 
 
-def _content(arguments: FileArguments) -> bytes:
-    try:
-        encoded = arguments.content.encode()
-        content = base64.b64decode(encoded, validate=True) if arguments.encoding == "base64" else encoded
-    except (binascii.Error, UnicodeEncodeError) as error:
-        message = f"nothing was written: the content is not {arguments.encoding}: {error}"
-        raise NotApplied(message, code="content_refused", permanent=True) from None
-    if len(content) > LARGEST:
-        message = f"nothing was written: the content has {len(content)} bytes, the limit is {LARGEST}"
-        raise NotApplied(message, code="content_refused", permanent=True)
-    return content
-
-
 def _receipt(path: str, sha256: str, size: int, *, match: bool = True) -> Receipt:
     return Receipt(operation_id=sha256, facts=_facts(path, sha256, size), arguments_match=match)
 
@@ -227,11 +195,11 @@ def _facts(path: str, sha256: str, size: int) -> Facts:
 
 
 def _draft_name(key: str, attempt: int) -> str:
-    return f"{_OURS}{_short(key)}.{attempt}"
+    return f"{OURS}{_short(key)}.{attempt}"
 
 
 def _note_path(key: str) -> str:
-    return f"{_OURS}notes/{_short(key)}"
+    return f"{OURS}notes/{_short(key)}"
 
 
 def _short(key: str) -> str:
