@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import rfc8785
 
 from checkpoint.errors import Fault, ValueNotCanonical
+from checkpoint.exact_numbers import number_from, number_problem
 
-LARGEST_NUMBER = 2**53 - 1
 DEEPEST = 100
 
 # The place of a value: (place of its parent, member name or index); the document itself is None. Written out as a
@@ -30,7 +28,6 @@ Place = tuple[Any, str | int] | None
 # third of the time; this text is taken several times a step. tests/test_canonical.py holds it to the library.
 _AS_RFC_8785 = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_TOO_LARGE = f"the number is beyond ±(2^53-1) = ±{LARGEST_NUMBER}, where JSON readers lose digits; send it as a string"
 _TOO_DEEP = f"nested deeper than {DEEPEST} levels"
 
 
@@ -104,28 +101,6 @@ def read(text: str | bytes) -> tuple[Any, list[Fault]]:
     walk = _Walk()
     walk.look(value)
     return _without_marks(value) if walk.faults else value, walk.faults
-
-
-def number_from(text: str) -> int | float:
-    """The number that a JSON number text spells, exactly.
-
-    Raises:
-        ValueError: RFC 8785 cannot carry it; the message says why.
-    """
-    if len(text) > 400:
-        raise ValueError(f"a number of {len(text)} characters cannot be carried exactly; send it as a string")
-    try:
-        exact = Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"the exponent of {text} is out of range; send it as a string") from None
-    if abs(exact) > LARGEST_NUMBER:
-        raise ValueError(_TOO_LARGE)
-    if text.lstrip("-").isdigit():
-        return int(text)
-    value = float(text)
-    if Decimal(repr(value)) != exact:
-        raise ValueError(f"{text} cannot be carried exactly (it would become {value!r}); send it as a string")
-    return value
 
 
 def pointer(place: Place) -> str:
@@ -205,8 +180,8 @@ class _Walk:
 
     def _look_at_number(self, value: float, place: Place) -> None:
         self.plain = self.plain and not isinstance(value, float)
-        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
-            self._fault(place, _constant(str(value)).message if math.isnan(value) else _TOO_LARGE)
+        if problem := number_problem(value):
+            self._fault(place, problem)
 
     def _look_inside(self, value: Any, place: Place, depth: int) -> None:
         if isinstance(value, dict):

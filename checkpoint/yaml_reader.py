@@ -15,6 +15,7 @@ import yaml
 from checkpoint import canonical
 from checkpoint.canonical import Place, pointer
 from checkpoint.errors import Fault
+from checkpoint.exact_numbers import number_from
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
@@ -177,7 +178,7 @@ class _Builder:
 
     def _number(self, text: str) -> Any:
         try:
-            return canonical.number_from(text)
+            return number_from(text)
         except ValueError as error:
             self._fault(self._place(), str(error))
             return 0
