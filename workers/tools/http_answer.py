@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from checkpoint.canonical import canonical, number_from
+from checkpoint.canonical import canonical
 from checkpoint.errors import ValueNotCanonical
+from checkpoint.exact_numbers import number_from
 from checkpoint.outcomes import Facts
 from workers.tools.http_arguments import Condition, Contains, Equals, EqualsSent, Exists, Pointer, StatusIs
 from workers.tools.http_exchange import Answer

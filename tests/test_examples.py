@@ -1,0 +1,90 @@
+"""The examples do what they say, with real workers against the real sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from checkpoint.config.environment import BASE_DIR
+from checkpoint.documents import read_document
+from checkpoint.models import Team, Workflow
+from checkpoint.plans import parse_plan
+from checkpoint.states import CaseReason, Decision, Standing, StepStatus, WorkflowStatus
+from checkpoint.tool_versions import newest_tools
+from checkpoint.workflows import submit
+from tests.rig import ACTOR, Rig
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = BASE_DIR / "examples"
+
+
+@pytest.fixture(scope="module")
+def running(rig: Rig) -> Rig:
+    rig.worker()
+    return rig
+
+
+def submitted(rig: Rig, name: str) -> Workflow:
+    """Submits an example to the sandbox's present address."""
+    text = (EXAMPLES / name).read_text(encoding="utf-8").replace("http://127.0.0.1:7180", rig.sandbox.url)
+    plan = parse_plan(read_document(text.encode(), "yaml"), newest_tools())
+    return submit(plan, team=Team.objects.get(slug="default"), actor=ACTOR)
+
+
+def effects(rig: Rig, workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
+    """What the workflow made at the provider, by step."""
+    ledger = rig.sandbox.ledger()["effects"]
+    return {
+        step.name: [effect["body"] for effect in ledger if effect["key"] == step.idempotency_key]
+        for step in workflow.steps.all()
+    }
+
+
+def statuses(workflow: Workflow) -> dict[str, str]:
+    return {step.name: step.status for step in workflow.steps.all()}
+
+
+def test_invoicing_makes_three_invoices_and_a_summary_of_them_although_an_answer_is_lost(running: Rig) -> None:
+    workflow = running.rest(submitted(running, "invoicing.yaml"))
+    assert workflow.status == WorkflowStatus.COMPLETED
+    made = effects(running, workflow)
+    names = ("invoice_acme", "invoice_birch", "invoice_cobalt")
+    assert [[body["amount"] for body in made[name]] for name in names] == [[482000], [91550], [1250000]]
+    summary = json.loads((running.folder / "files/invoicing/2026-11.json").read_text())
+    numbers = [running.step(workflow, name).operation_id for name in names]
+    assert [invoice["number"] for invoice in summary["invoices"]] == numbers
+    assert running.cases(workflow) == []
+
+
+def test_the_refund_stops_with_one_question_and_goes_on_once_it_is_answered(running: Rig) -> None:
+    workflow = running.rest(submitted(running, "refund.yaml"))
+    assert workflow.status == WorkflowStatus.NEEDS_REVIEW
+    assert statuses(workflow) == {
+        "open_ticket": StepStatus.VERIFIED,
+        "charge_return_fee": StepStatus.UNCERTAIN,
+        "pay_refund": StepStatus.PLANNED,
+    }
+    (case,) = running.cases(workflow)
+    assert case.reason == CaseReason.OUTCOME_UNKNOWN
+    running.decide(case, Decision.CONFIRM, operation_id="CHG-000001")
+    workflow = running.rest(workflow)
+    assert workflow.status == WorkflowStatus.COMPLETED
+    assert {name: len(bodies) for name, bodies in effects(running, workflow).items()} == {
+        "open_ticket": 1,
+        "charge_return_fee": 1,
+        "pay_refund": 1,
+    }
+    assert running.step(workflow, "pay_refund").standing == Standing.RECEIPT_ONLY
+
+
+def test_publishing_puts_the_file_s_own_text_and_hash_on_the_site(running: Rig) -> None:
+    workflow = running.rest(submitted(running, "publishing.yaml"))
+    assert workflow.status == WorkflowStatus.COMPLETED
+    written = (running.folder / "files/site/release-notes-2.4.md").read_bytes()
+    (page,) = effects(running, workflow)["publish_page"]
+    assert page["text"].encode() == written
+    assert page["sha256"] == hashlib.sha256(written).hexdigest()
