@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
-
+from checkpoint import statements
 from checkpoint.decide import AttemptFacts
 from checkpoint.models.attempt import Ending
 from checkpoint.models.identifiers import uuid7
@@ -44,6 +43,20 @@ class AttemptRow:
             self.applied = applied
 
 
+_COLUMNS = "id, step_id, number, fence, worker_id, started_at, deadline_at, ended_at, ending, applied, detail"
+_RECORDS = """json_to_recordset(%(attempts)s) AS attempt(
+  id uuid, step_id uuid, number int, fence bigint, worker_id uuid, started_at timestamptz, deadline_at timestamptz,
+  ended_at timestamptz, ending text, applied bool, detail text)"""
+
+_OF_STEPS = f"SELECT {_COLUMNS} FROM checkpoint_attempt WHERE step_id = ANY(%(steps)s) ORDER BY step_id, number"
+_INSERT = f"INSERT INTO checkpoint_attempt ({_COLUMNS}) SELECT {_COLUMNS} FROM {_RECORDS}"
+_END = f"""
+UPDATE checkpoint_attempt AS stored SET ended_at = attempt.ended_at, ending = attempt.ending,
+  applied = attempt.applied, detail = attempt.detail
+FROM {_RECORDS} WHERE stored.id = attempt.id
+"""
+
+
 def begin(
     step_id: uuid.UUID, number: int, fence: int, worker_id: uuid.UUID, *, now: datetime, deadline_at: datetime
 ) -> AttemptRow:
@@ -54,36 +67,16 @@ def begin(
 def of_steps(step_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[AttemptRow]]:
     """All attempts of the steps, in order; a step without attempts is left out."""
     found: dict[uuid.UUID, list[AttemptRow]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, step_id, number, fence, worker_id, started_at, deadline_at, ended_at, ending, applied, detail"
-            " FROM checkpoint_attempt WHERE step_id = ANY(%s) ORDER BY step_id, number",
-            [list(step_ids)],
-        )
-        for row in cursor.fetchall():
-            found.setdefault(row[1], []).append(AttemptRow(*row))
+    for row in statements.fetch(_OF_STEPS, steps=list(step_ids)):
+        found.setdefault(row[1], []).append(AttemptRow(*row))
     return found
 
 
 def insert(attempts: Sequence[AttemptRow]) -> None:
     """Stores new attempts."""
-    columns = ("id", "step_id", "number", "fence", "worker_id", "started_at", "deadline_at")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO checkpoint_attempt ({', '.join(columns)}, ending, detail)"
-            " SELECT *, '', '' FROM unnest(%s::uuid[], %s::uuid[], %s::int[], %s::bigint[], %s::uuid[],"
-            " %s::timestamptz[], %s::timestamptz[])",
-            [[getattr(attempt, column) for attempt in attempts] for column in columns],
-        )
+    statements.change(_INSERT, attempts=statements.rows(attempts))
 
 
 def store_endings(attempts: Sequence[AttemptRow]) -> None:
     """Stores how attempts ended and whether they took effect."""
-    columns = ("id", "ended_at", "ending", "applied", "detail")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE checkpoint_attempt SET ended_at = the.ended_at, ending = the.ending, applied = the.applied,"
-            " detail = the.detail FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::bool[], %s::text[])"
-            " AS the(id, ended_at, ending, applied, detail) WHERE checkpoint_attempt.id = the.id",
-            [[getattr(attempt, column) for attempt in attempts] for column in columns],
-        )
+    statements.change(_END, attempts=statements.rows(attempts))

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import orjson
 from django.db import connection
 
+from checkpoint import statements
 from checkpoint.people import Actor
 from checkpoint.transactions import require_transaction
 
@@ -47,10 +49,37 @@ class Entry:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Head:
+    id: uuid.UUID
+    last_seq: int
+    last_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    stream_id: uuid.UUID
     seq: int
+    at: datetime
+    actor: str
+    channel: str
+    verb: str
+    text: str
     hash: str
+
+
+_LOCK_HEADS = """
+SELECT id, last_seq, last_hash FROM checkpoint_auditstream WHERE id = ANY(%(streams)s) ORDER BY id FOR UPDATE
+"""
+_COLUMNS = ", ".join(_Link.__slots__)
+_APPEND = f"""
+INSERT INTO checkpoint_auditentry ({_COLUMNS}) SELECT {_COLUMNS} FROM json_to_recordset(%(links)s) AS link(
+  stream_id uuid, seq bigint, at timestamptz, actor text, channel text, verb text, text text, hash text)
+"""
+_STORE_HEADS = """
+UPDATE checkpoint_auditstream AS stream SET last_seq = head.last_seq, last_hash = head.last_hash
+FROM json_to_recordset(%(heads)s) AS head(id uuid, last_seq bigint, last_hash text) WHERE stream.id = head.id
+"""
 
 
 def append(entries: Sequence[Entry], *, at: datetime) -> None:
@@ -60,8 +89,8 @@ def append(entries: Sequence[Entry], *, at: datetime) -> None:
         return
     heads = _lock_heads({entry.stream for entry in entries})
     links = [_link(entry, heads[entry.stream], at) for entry in entries]
-    _insert(links, at)
-    _store_heads(heads)
+    statements.change(_APPEND, links=statements.rows(links))
+    statements.change(_STORE_HEADS, heads=statements.rows(list(heads.values())))
 
 
 def open_streams(streams: Iterable[tuple[uuid.UUID, str]]) -> None:
@@ -86,56 +115,32 @@ def entry_hash(text: str) -> str:
 
 
 def _lock_heads(streams: set[uuid.UUID]) -> dict[uuid.UUID, _Head]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, last_seq, last_hash FROM checkpoint_auditstream WHERE id = ANY(%s) ORDER BY id FOR UPDATE",
-            [list(streams)],
-        )
-        return {stream: _Head(seq, head_hash) for stream, seq, head_hash in cursor.fetchall()}
+    return {head[0]: _Head(*head) for head in statements.fetch(_LOCK_HEADS, streams=list(streams))}
 
 
-def _link(entry: Entry, head: _Head, at: datetime) -> tuple[Any, ...]:
-    text = json.dumps(_content(entry, head, at), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    head.seq += 1
-    head.hash = entry_hash(text)
-    return entry.stream, head.seq, entry.actor.name, entry.actor.channel, entry.verb, text, head.hash
+def _link(entry: Entry, head: _Head, at: datetime) -> _Link:
+    head.last_seq += 1
+    text = _text(entry, head, at)
+    head.last_hash = entry_hash(text)
+    return _Link(
+        entry.stream, head.last_seq, at, entry.actor.name, entry.actor.channel, entry.verb, text, head.last_hash
+    )
 
 
-def _content(entry: Entry, head: _Head, at: datetime) -> dict[str, Any]:
+def _text(entry: Entry, head: _Head, at: datetime) -> str:
     content: dict[str, Any] = {
-        "stream": str(entry.stream),
-        "seq": head.seq + 1,
-        "previous": head.hash,
-        "at": at.isoformat(),
+        "stream": entry.stream,
+        "seq": head.last_seq,
+        "previous": head.last_hash,
+        "at": at,
         "actor": entry.actor.name,
         "channel": entry.actor.channel,
         "verb": entry.verb,
         "subject": entry.subject,
     }
     optional = {"before": entry.before, "after": entry.after, "reason": entry.reason, "details": entry.details}
-    return content | {name: value for name, value in optional.items() if value}
-
-
-def _insert(links: list[tuple[Any, ...]], at: datetime) -> None:
-    columns = [list(column) for column in zip(*links, strict=True)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO checkpoint_auditentry (stream_id, seq, at, actor, channel, verb, text, hash)"
-            " SELECT stream, seq, %s, actor, channel, verb, text, hash FROM unnest(%s::uuid[], %s::bigint[],"
-            " %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])"
-            " AS link(stream, seq, actor, channel, verb, text, hash)",
-            [at, *columns],
-        )
-
-
-def _store_heads(heads: dict[uuid.UUID, _Head]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE checkpoint_auditstream SET last_seq = head.seq, last_hash = head.hash"
-            " FROM unnest(%s::uuid[], %s::bigint[], %s::text[]) AS head(id, seq, hash)"
-            " WHERE checkpoint_auditstream.id = head.id",
-            [list(heads), [head.seq for head in heads.values()], [head.hash for head in heads.values()]],
-        )
+    content |= {name: value for name, value in optional.items() if value}
+    return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
 
 
 @dataclass(frozen=True)

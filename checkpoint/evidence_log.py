@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
+from checkpoint import statements
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.models.evidence import EvidenceKind
 from checkpoint.models.identifiers import uuid7
@@ -36,7 +35,12 @@ class EvidenceRow:
     observed_at: datetime
 
 
-_TYPES = ["uuid", "uuid", "text", "text", "text", "text", "int", "bigint", "text", "text", "text", "timestamptz"]
+_COLUMNS = ", ".join(EvidenceRow.__slots__)
+_INSERT = f"""
+INSERT INTO checkpoint_evidence ({_COLUMNS}) SELECT {_COLUMNS} FROM json_to_recordset(%(evidence)s) AS evidence(
+  id uuid, step_id uuid, kind text, finding text, source text, standing text, attempt_number int, fence bigint,
+  operation_id text, facts text, sha256 text, observed_at timestamptz)
+"""
 
 
 def observe(
@@ -72,17 +76,10 @@ def _bounded(facts: Any) -> str:
 
 def facts_of(evidence_id: uuid.UUID | None) -> str:
     """The facts of one stored piece of evidence, as canonical JSON."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT facts FROM checkpoint_evidence WHERE id = %s", [evidence_id])
-        return str(cursor.fetchone()[0])
+    (found,) = statements.fetch("SELECT facts FROM checkpoint_evidence WHERE id = %(id)s", id=evidence_id)
+    return str(found[0])
 
 
 def insert(evidence: Sequence[EvidenceRow]) -> None:
     """Stores new evidence."""
-    columns = EvidenceRow.__slots__
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO checkpoint_evidence ({', '.join(columns)})"
-            f" SELECT * FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES)})",
-            [[getattr(row, column) for row in evidence] for column in columns],
-        )
+    statements.change(_INSERT, evidence=statements.rows(evidence))

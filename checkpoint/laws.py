@@ -21,6 +21,7 @@ APPEND_ONLY = (
     "checkpoint_toolversion",
 )
 NEVER_DELETED = (
+    "checkpoint_workerprocess",
     "checkpoint_workflow",
     "checkpoint_step",
     "checkpoint_attempt",

@@ -10,10 +10,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
-from django.db import connection
-
+from checkpoint import statements
 from checkpoint.states import StepStatus
 
 
@@ -88,6 +88,11 @@ WRITABLE = {
 
 _SELECT = "SELECT " + ", ".join(f"step.{column}" for column in COLUMNS) + " FROM checkpoint_step AS step"
 
+_OF_IDS = f"{_SELECT} WHERE step.id = ANY(%(ids)s)"
+_OF_WORKFLOWS = (
+    f"{_SELECT} WHERE step.workflow_id = ANY(%(ids)s) AND step.status = ANY(%(statuses)s::text[]) ORDER BY step.id"
+)
+
 # A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over and no question about
 # it is open. A workflow that is winding down only settles what is in the air.
 _READY = f"""
@@ -107,43 +112,47 @@ ORDER BY step.workflow_id, step.id LIMIT %(limit)s
 
 _WRITE = f"""
 UPDATE checkpoint_step AS step SET {", ".join(f"{column} = change.{column}" for column in WRITABLE)}
-FROM unnest(%s::uuid[], %s::int[], %s::bigint[], {", ".join(f"%s::{kind}[]" for kind in WRITABLE.values())})
-  AS change(id, seen_version, held_fence, {", ".join(WRITABLE)})
+FROM json_to_recordset(%(changes)s) AS change(
+  id uuid, seen_version int, held_fence bigint, {", ".join(f"{name} {kind}" for name, kind in WRITABLE.items())})
 WHERE step.id = change.id AND step.version = change.seen_version AND step.fence = change.held_fence
 """
 
 
+_values = attrgetter(*WRITABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The version and the fence that a row had when it was read; it is written only where they still hold."""
+
+    version: int
+    fence: int
+
+
 def of_ids(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, StepRow]:
     """The steps with these ids."""
-    return {row.id: row for row in _rows(f"{_SELECT} WHERE step.id = ANY(%(ids)s)", {"ids": list(ids)})}
+    return {row.id: row for row in _rows(_OF_IDS, ids=list(ids))}
 
 
 def of_workflows(ids: Iterable[uuid.UUID], statuses: Iterable[StepStatus]) -> list[StepRow]:
     """The steps of these (locked) workflows that have one of the statuses."""
-    return _rows(
-        f"{_SELECT} WHERE step.workflow_id = ANY(%(ids)s) AND step.status = ANY(%(statuses)s) ORDER BY step.id",
-        {"ids": list(ids), "statuses": list(statuses)},
-    )
+    return _rows(_OF_WORKFLOWS, ids=list(ids), statuses=[status.value for status in statuses])
 
 
 def ready(workflows: Sequence[uuid.UUID], *, now: datetime, limit: int) -> list[StepRow]:
     """Steps of these (locked) workflows whose turn it is."""
-    return _rows(_READY, {"workflows": list(workflows), "now": now, "limit": limit})
+    return _rows(_READY, workflows=list(workflows), now=now, limit=limit)
 
 
-def write(rows: Sequence[StepRow], seen: Sequence[tuple[int, int]]) -> int:
-    """Writes the rows where version and fence are still those seen; returns how many were written.
-
-    Args:
-        seen: for each row, its version and its fence as they are stored.
-    """
-    columns = [[getattr(row, column) for row in rows] for column in WRITABLE]
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITE, [[row.id for row in rows], [v for v, _ in seen], [fence for _, fence in seen], *columns])
-        return int(cursor.rowcount)
+def write(changes: Sequence[StepRow], guards: Sequence[Guard]) -> int:
+    """Writes the rows whose guards hold; returns how many were written."""
+    records = [
+        {"id": row.id, "seen_version": guard.version, "held_fence": guard.fence}
+        | dict(zip(WRITABLE, _values(row), strict=True))
+        for row, guard in zip(changes, guards, strict=True)
+    ]
+    return statements.change(_WRITE, changes=statements.rows(records))
 
 
-def _rows(statement: str, parameters: dict[str, Any]) -> list[StepRow]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return [StepRow(*row) for row in cursor.fetchall()]
+def _rows(statement: str, **parameters: Any) -> list[StepRow]:
+    return [StepRow(*row) for row in statements.fetch(statement, **parameters)]

@@ -19,11 +19,13 @@ from checkpoint.errors import IllegalMove, LeaseLost
 from checkpoint.evidence_log import EvidenceRow
 from checkpoint.people import Actor
 from checkpoint.questions import Question
-from checkpoint.states import STEP_ARROWS, WORKFLOW_TERMINAL, CaseReason, StepStatus, workflow_status
-from checkpoint.step_rows import StepRow
+from checkpoint.states import STEP_ARROWS, WORKFLOW_TERMINAL, CaseReason, StepStatus, WorkflowStatus, workflow_status
+from checkpoint.step_rows import Guard, StepRow
 from checkpoint.transactions import require_transaction
 from checkpoint.workflow_rows import WorkflowRow
 
+# A workflow goes to and fro between these with every step, and the entries about the steps say so already.
+_STEP_BY_STEP = {WorkflowStatus.EXECUTING, WorkflowStatus.VERIFYING}
 WINDS_DOWN = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
 
 
@@ -41,7 +43,7 @@ class Changes:
     actor: Actor
     now: datetime
     _steps: dict[uuid.UUID, StepRow] = field(default_factory=dict)
-    _seen: dict[uuid.UUID, tuple[int, int]] = field(default_factory=dict)
+    _guards: dict[uuid.UUID, Guard] = field(default_factory=dict)
     _moved: set[uuid.UUID] = field(default_factory=set)
     _begun: list[AttemptRow] = field(default_factory=list)
     _ended: dict[uuid.UUID, AttemptRow] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class Changes:
         """Announces a change of the row; call it before the first one, so that the guards carry what was read."""
         if row.id not in self._steps:
             self._steps[row.id] = row
-            self._seen[row.id] = (row.version, row.fence)
+            self._guards[row.id] = Guard(row.version, row.fence)
             row.version += 1
         return self._steps[row.id]
 
@@ -112,13 +114,13 @@ class Changes:
         if self._evidence:
             evidence_log.insert(self._evidence)
         rows = list(self._steps.values())
-        if rows and step_rows.write(rows, [self._seen[row.id] for row in rows]) != len(rows):
+        if rows and step_rows.write(rows, list(self._guards.values())) != len(rows):
             raise LeaseLost("a step changed under its lock; nothing was written")
         if self._ended:
             attempt_log.store_endings(list(self._ended.values()))
         if self._begun:
             attempt_log.insert(self._begun)
-        for written in (self._evidence, self._steps, self._seen, self._moved, self._ended, self._begun):
+        for written in (self._evidence, self._steps, self._guards, self._moved, self._ended, self._begun):
             written.clear()
 
     def finish(self) -> None:
@@ -151,7 +153,7 @@ class Changes:
             row.status, row.wake_at = after, facts[row.id].wake_at
             if after in WORKFLOW_TERMINAL:
                 row.wake_at, row.ended_at = None, self.now
-            if after is not before:
+            if after is not before and {before, after} != _STEP_BY_STEP:
                 self.note_workflow(row.id, "move", before=before, after=after)
         workflow_rows.write(live, now=self.now)
 

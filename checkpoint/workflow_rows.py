@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
+from checkpoint import statements
 from checkpoint.states import StepStatus, WorkflowFacts, WorkflowStatus
 
 
@@ -48,8 +47,10 @@ _SELECT = (
 )
 
 # Readiness, limits and time are read in a later statement than the one that took the lock (DESIGN.md section 3).
-_LOCK = f"{_SELECT} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
-_LOCK_DUE = f"{_SELECT} WHERE wake_at <= (SELECT checkpoint_now()) ORDER BY wake_at LIMIT %s FOR UPDATE SKIP LOCKED"
+_LOCK = f"{_SELECT} WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE"
+_LOCK_DUE = (
+    f"{_SELECT} WHERE wake_at <= (SELECT checkpoint_now()) ORDER BY wake_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
+)
 
 # A step at the front wakes its workflow when its lease or its wait ends, at once if it has neither, and never while a
 # question about it is open.
@@ -60,56 +61,48 @@ WITH step AS (
            OVER (PARTITION BY step.workflow_id) AS at_front,
          EXISTS (SELECT FROM checkpoint_case AS question
                  WHERE question.step_id = step.id AND question.status = 'open') AS asked
-  FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%s))
+  FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(ids)s))
 SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked),
-       min(coalesce(ready_at, %s)) FILTER (
+       min(coalesce(ready_at, %(now)s)) FILTER (
          WHERE at_front AND NOT asked AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
 FROM step GROUP BY workflow_id, status
+"""
+
+_WRITE = """
+UPDATE checkpoint_workflow AS workflow SET version = version + 1, updated_at = %(now)s, status = change.status,
+  winding_down = change.winding_down, wake_at = change.wake_at, ended_at = change.ended_at
+FROM json_to_recordset(%(changes)s) AS change(
+  id uuid, status text, winding_down bool, wake_at timestamptz, ended_at timestamptz)
+WHERE workflow.id = change.id
 """
 
 
 def lock(ids: Iterable[uuid.UUID]) -> list[WorkflowRow]:
     """Locks these workflows in the order of their ids, waiting for each."""
-    return _rows(_LOCK, [sorted(set(ids))])
+    return _rows(_LOCK, ids=list(set(ids)))
 
 
 def lock_due(limit: int) -> list[WorkflowRow]:
     """Locks workflows for which something can be done now, longest waiting first; skips those that others hold."""
-    return _rows(_LOCK_DUE, [limit])
+    return _rows(_LOCK_DUE, limit=limit)
 
 
 def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, DerivedFacts]:
     """What the stored steps and cases say about these workflows."""
     found = {workflow_id: DerivedFacts() for workflow_id in ids}
-    with connection.cursor() as cursor:
-        cursor.execute(_FACTS, [list(ids), now])
-        for workflow_id, status, count, asked, wake_at in cursor.fetchall():
-            derived = found[workflow_id]
-            derived.steps[StepStatus(status)] = count
-            derived.open_cases += asked
-            derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
+    for workflow_id, status, count, asked, wake_at in statements.fetch(_FACTS, ids=list(ids), now=now):
+        derived = found[workflow_id]
+        derived.steps[StepStatus(status)] = count
+        derived.open_cases += asked
+        derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
     return found
 
 
 def write(rows: Sequence[WorkflowRow], *, now: datetime) -> None:
     """Writes status, end and waking time, and counts the version up."""
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE checkpoint_workflow AS workflow SET version = version + 1, updated_at = %s,"
-            " status = change.status, winding_down = change.winding_down, wake_at = change.wake_at,"
-            " ended_at = change.ended_at"
-            " FROM unnest(%s::uuid[], %s::text[], %s::bool[], %s::timestamptz[], %s::timestamptz[])"
-            " AS change(id, status, winding_down, wake_at, ended_at) WHERE workflow.id = change.id",
-            [
-                now,
-                *([getattr(row, c) for row in rows] for c in ("id", "status", "winding_down", "wake_at", "ended_at")),
-            ],
-        )
+    if rows:
+        statements.change(_WRITE, changes=statements.rows(rows), now=now)
 
 
-def _rows(statement: str, parameters: list[Any]) -> list[WorkflowRow]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return [WorkflowRow(*row) for row in cursor.fetchall()]
+def _rows(statement: str, **parameters: Any) -> list[WorkflowRow]:
+    return [WorkflowRow(*row) for row in statements.fetch(statement, **parameters)]

@@ -11,338 +11,700 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('checkpoint', '0001_clock'),
+        ("checkpoint", "0001_clock"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='AuditStream',
+            name="AuditStream",
             fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=80, unique=True)),
-                ('last_seq', models.BigIntegerField(default=0)),
-                ('last_hash', models.CharField(blank=True, default='', max_length=64)),
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=80, unique=True)),
+                ("last_seq", models.BigIntegerField(default=0)),
+                ("last_hash", models.CharField(blank=True, default="", max_length=64)),
             ],
         ),
         migrations.CreateModel(
-            name='Evidence',
+            name="Evidence",
             fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('response', 'Response'), ('inspection', 'Inspection'), ('verification', 'Verification'), ('attestation', 'Attestation'), ('drift', 'Drift'), ('late_receipt', 'Late Receipt'), ('flight_record', 'Flight Record')], max_length=20)),
-                ('finding', models.CharField(help_text='One word: receipt, found, absent, visible, not_visible …', max_length=40)),
-                ('source', models.CharField(max_length=255)),
-                ('standing', models.CharField(max_length=20)),
-                ('attempt_number', models.PositiveIntegerField(null=True)),
-                ('fence', models.BigIntegerField()),
-                ('operation_id', models.CharField(blank=True, default='', max_length=255)),
-                ('facts', models.TextField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('observed_at', models.DateTimeField()),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("response", "Response"),
+                            ("inspection", "Inspection"),
+                            ("verification", "Verification"),
+                            ("attestation", "Attestation"),
+                            ("drift", "Drift"),
+                            ("late_receipt", "Late Receipt"),
+                            ("flight_record", "Flight Record"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "finding",
+                    models.CharField(
+                        help_text="One word: receipt, found, absent, visible, not_visible …", max_length=40
+                    ),
+                ),
+                ("source", models.CharField(max_length=255)),
+                ("standing", models.CharField(max_length=20)),
+                ("attempt_number", models.PositiveIntegerField(null=True)),
+                ("fence", models.BigIntegerField()),
+                ("operation_id", models.CharField(blank=True, default="", max_length=255)),
+                ("facts", models.TextField()),
+                ("sha256", models.CharField(max_length=64)),
+                ("observed_at", models.DateTimeField()),
             ],
             options={
-                'verbose_name_plural': 'evidence',
-                'ordering': ['id'],
+                "verbose_name_plural": "evidence",
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='PolicyVersion',
+            name="PolicyVersion",
             fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('number', models.PositiveIntegerField(unique=True)),
-                ('sha256', models.CharField(max_length=64)),
-                ('rules', models.JSONField(help_text='The fields of decide.Policy.')),
-                ('reason', models.TextField()),
-                ('author', models.CharField(max_length=150)),
-                ('created_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(unique=True)),
+                ("sha256", models.CharField(max_length=64)),
+                ("rules", models.JSONField(help_text="The fields of decide.Policy.")),
+                ("reason", models.TextField()),
+                ("author", models.CharField(max_length=150)),
+                ("created_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
             ],
         ),
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('pk', models.CompositePrimaryKey('stream_id', 'seq', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('seq', models.BigIntegerField()),
-                ('at', models.DateTimeField()),
-                ('actor', models.CharField(max_length=150)),
-                ('channel', models.CharField(max_length=20)),
-                ('verb', models.CharField(max_length=40)),
-                ('text', models.TextField()),
-                ('hash', models.CharField(max_length=64)),
-                ('stream', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='entries', to='checkpoint.auditstream')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "stream_id", "seq", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("seq", models.BigIntegerField()),
+                ("at", models.DateTimeField()),
+                ("actor", models.CharField(max_length=150)),
+                ("channel", models.CharField(max_length=20)),
+                ("verb", models.CharField(max_length=40)),
+                ("text", models.TextField()),
+                ("hash", models.CharField(max_length=64)),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="entries",
+                        to="checkpoint.auditstream",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'audit entries',
-                'ordering': ['stream_id', 'seq'],
+                "verbose_name_plural": "audit entries",
+                "ordering": ["stream_id", "seq"],
             },
         ),
         migrations.CreateModel(
-            name='Step',
+            name="Step",
             fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('position', models.PositiveIntegerField()),
-                ('name', models.CharField(max_length=100)),
-                ('template', models.TextField(help_text='Canonical JSON of the arguments as planned, with references.')),
-                ('variant', models.CharField(blank=True, default='', max_length=60)),
-                ('arguments', models.TextField(help_text='Canonical JSON of the resolved arguments.', null=True)),
-                ('arguments_hash', models.CharField(blank=True, default='', max_length=64)),
-                ('idempotency_key', models.CharField(blank=True, default='', max_length=64)),
-                ('status', django_fsm.FSMField(default=checkpoint.states.StepStatus['PLANNED'], max_length=50, protected=True)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('standing', models.CharField(blank=True, default='', max_length=20)),
-                ('operation_id', models.CharField(blank=True, default='', max_length=255)),
-                ('fence', models.BigIntegerField(default=0)),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('activity', models.CharField(blank=True, choices=[('execute', 'Execute'), ('inspect', 'Inspect'), ('verify', 'Verify')], default='', max_length=10)),
-                ('attempt_count', models.PositiveIntegerField(default=0)),
-                ('attempts_allowed', models.PositiveIntegerField(default=0, help_text='Attempts after which a person is asked.')),
-                ('inspection_count', models.PositiveIntegerField(default=0, help_text='Inspections since the last attempt.')),
-                ('verification_count', models.PositiveIntegerField(default=0)),
-                ('next_at', models.DateTimeField(help_text='Not before: backoff of a retry, inspection or verification.', null=True)),
-                ('committed_at', models.DateTimeField(null=True)),
-                ('verified_at', models.DateTimeField(null=True)),
-                ('receipt', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='checkpoint.evidence')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("position", models.PositiveIntegerField()),
+                ("name", models.CharField(max_length=100)),
+                (
+                    "template",
+                    models.TextField(help_text="Canonical JSON of the arguments as planned, with references."),
+                ),
+                ("variant", models.CharField(blank=True, default="", max_length=60)),
+                ("arguments", models.TextField(help_text="Canonical JSON of the resolved arguments.", null=True)),
+                ("arguments_hash", models.CharField(blank=True, default="", max_length=64)),
+                ("idempotency_key", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "status",
+                    django_fsm.FSMField(default=checkpoint.states.StepStatus["PLANNED"], max_length=50, protected=True),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("standing", models.CharField(blank=True, default="", max_length=20)),
+                ("operation_id", models.CharField(blank=True, default="", max_length=255)),
+                ("fence", models.BigIntegerField(default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                (
+                    "activity",
+                    models.CharField(
+                        blank=True,
+                        choices=[("execute", "Execute"), ("inspect", "Inspect"), ("verify", "Verify")],
+                        default="",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt_count", models.PositiveIntegerField(default=0)),
+                (
+                    "attempts_allowed",
+                    models.PositiveIntegerField(default=0, help_text="Attempts after which a person is asked."),
+                ),
+                (
+                    "inspection_count",
+                    models.PositiveIntegerField(default=0, help_text="Inspections since the last attempt."),
+                ),
+                ("verification_count", models.PositiveIntegerField(default=0)),
+                (
+                    "next_at",
+                    models.DateTimeField(
+                        help_text="Not before: backoff of a retry, inspection or verification.", null=True
+                    ),
+                ),
+                ("committed_at", models.DateTimeField(null=True)),
+                ("verified_at", models.DateTimeField(null=True)),
+                (
+                    "receipt",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="checkpoint.evidence",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['position', 'name'],
-            },
-            bases=(django_fsm.FSMModelMixin, models.Model),
-        ),
-        migrations.AddField(
-            model_name='evidence',
-            name='step',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evidence', to='checkpoint.step'),
-        ),
-        migrations.CreateModel(
-            name='Team',
-            fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.SlugField(max_length=60, unique=True)),
-                ('name', models.CharField(max_length=120)),
-                ('members', models.ManyToManyField(blank=True, related_name='teams', to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Intent',
-            fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('key', models.CharField(max_length=64, unique=True)),
-                ('arguments_hash', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
-                ('owner', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='intent', to='checkpoint.step')),
-                ('team', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='checkpoint.team')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='ToolVersion',
-            fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=100)),
-                ('version', models.CharField(max_length=40)),
-                ('summary', models.TextField()),
-                ('schema', models.JSONField(help_text='JSON Schema of the arguments, with defaults.')),
-                ('variants', models.JSONField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('published_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
-            ],
-            options={
-                'indexes': [models.Index(fields=['name', '-published_at'], name='tool_version_newest')],
-                'constraints': [models.UniqueConstraint(fields=('name', 'version', 'sha256'), name='tool_version_published_once')],
-            },
-        ),
-        migrations.AddField(
-            model_name='step',
-            name='tool_version',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='checkpoint.toolversion'),
-        ),
-        migrations.CreateModel(
-            name='WorkerProcess',
-            fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
-                ('lock_key', models.BigIntegerField(unique=True)),
-                ('host', models.CharField(max_length=255)),
-                ('boot_id', models.CharField(max_length=64)),
-                ('pid', models.PositiveIntegerField()),
-                ('tools', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=141), help_text='name@version of each tool it can run.')),
-                ('started_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('ending', models.CharField(default='', max_length=20)),
-            ],
-            options={
-                'indexes': [models.Index(condition=models.Q(('ended_at', None)), fields=['id'], name='worker_process_alive')],
-            },
-        ),
-        migrations.AddField(
-            model_name='step',
-            name='lease_holder',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='checkpoint.workerprocess'),
-        ),
-        migrations.CreateModel(
-            name='Attempt',
-            fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('number', models.PositiveIntegerField()),
-                ('fence', models.BigIntegerField()),
-                ('started_at', models.DateTimeField()),
-                ('deadline_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('ending', models.CharField(blank=True, choices=[('receipt', 'Receipt'), ('refused', 'Refused'), ('unknown', 'Unknown'), ('lost', 'Lost')], default='', max_length=10)),
-                ('applied', models.BooleanField(null=True)),
-                ('detail', models.TextField(blank=True, default='')),
-                ('step', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='checkpoint.step')),
-                ('worker', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='checkpoint.workerprocess')),
-            ],
-            options={
-                'ordering': ['number'],
-            },
-        ),
-        migrations.CreateModel(
-            name='Workflow',
-            fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=60)),
-                ('goal', models.TextField()),
-                ('constraints', models.JSONField(default=list)),
-                ('input', models.TextField(help_text='Canonical JSON (RFC 8785).')),
-                ('input_hash', models.CharField(max_length=64)),
-                ('prompt_version', models.CharField(max_length=100)),
-                ('status', django_fsm.FSMField(default=checkpoint.states.WorkflowStatus['PLANNED'], max_length=50, protected=True)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('sealed', models.BooleanField(default=True)),
-                ('winding_down', models.BooleanField(default=False)),
-                ('wake_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
-                ('updated_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('policy_version', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='checkpoint.policyversion')),
-                ('submitted_by', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('team', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, to='checkpoint.team')),
-            ],
-            bases=(django_fsm.FSMModelMixin, models.Model),
-        ),
-        migrations.AddField(
-            model_name='step',
-            name='workflow',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='steps', to='checkpoint.workflow'),
-        ),
-        migrations.CreateModel(
-            name='Case',
-            fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('reason', models.CharField(max_length=30)),
-                ('sentence', models.TextField()),
-                ('findings', models.JSONField()),
-                ('status', django_fsm.FSMField(default=checkpoint.states.CaseStatus['OPEN'], max_length=50, protected=True)),
-                ('step_version', models.PositiveIntegerField()),
-                ('arguments_hash', models.CharField(blank=True, max_length=64)),
-                ('opened_at', models.DateTimeField()),
-                ('closed_at', models.DateTimeField(null=True)),
-                ('closing', models.TextField(blank=True, default='', help_text='How it was settled without a person.')),
-                ('step', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='cases', to='checkpoint.step')),
-                ('workflow', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='cases', to='checkpoint.workflow')),
-            ],
-            options={
-                'ordering': ['opened_at'],
+                "ordering": ["position", "name"],
             },
             bases=(django_fsm.FSMModelMixin, models.Model),
         ),
+        migrations.AddField(
+            model_name="evidence",
+            name="step",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="evidence", to="checkpoint.step"
+            ),
+        ),
         migrations.CreateModel(
-            name='Artifact',
+            name="Team",
             fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=255)),
-                ('media_type', models.CharField(max_length=100)),
-                ('sha256', models.CharField(max_length=64)),
-                ('size', models.PositiveBigIntegerField(help_text='Bytes.')),
-                ('created_at', models.DateTimeField(db_default=checkpoint.clock.Now())),
-                ('workflow', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='artifacts', to='checkpoint.workflow')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=60, unique=True)),
+                ("name", models.CharField(max_length=120)),
+                ("members", models.ManyToManyField(blank=True, related_name="teams", to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Intent",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("key", models.CharField(max_length=64, unique=True)),
+                ("arguments_hash", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
+                (
+                    "owner",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="intent", to="checkpoint.step"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.PROTECT, to="checkpoint.team"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="ToolVersion",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("version", models.CharField(max_length=40)),
+                ("summary", models.TextField()),
+                ("schema", models.JSONField(help_text="JSON Schema of the arguments, with defaults.")),
+                ("variants", models.JSONField()),
+                ("sha256", models.CharField(max_length=64)),
+                ("published_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
+            ],
+            options={
+                "indexes": [models.Index(fields=["name", "-published_at"], name="tool_version_newest")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("name", "version", "sha256"), name="tool_version_published_once")
+                ],
+            },
+        ),
+        migrations.AddField(
+            model_name="step",
+            name="tool_version",
+            field=models.ForeignKey(
+                db_index=False, on_delete=django.db.models.deletion.PROTECT, to="checkpoint.toolversion"
+            ),
+        ),
+        migrations.CreateModel(
+            name="WorkerProcess",
+            fields=[
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("lock_key", models.BigIntegerField(unique=True)),
+                ("host", models.CharField(max_length=255)),
+                ("boot_id", models.CharField(max_length=64)),
+                ("pid", models.PositiveIntegerField()),
+                (
+                    "tools",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=141), help_text="name@version of each tool it can run."
+                    ),
+                ),
+                ("started_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("ending", models.CharField(default="", max_length=20)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("ended_at", None)), fields=["id"], name="worker_process_alive")
+                ],
+            },
+        ),
+        migrations.AddField(
+            model_name="step",
+            name="lease_holder",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="checkpoint.workerprocess",
+            ),
+        ),
+        migrations.CreateModel(
+            name="Attempt",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("fence", models.BigIntegerField()),
+                ("started_at", models.DateTimeField()),
+                ("deadline_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "ending",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("receipt", "Receipt"),
+                            ("refused", "Refused"),
+                            ("unknown", "Unknown"),
+                            ("lost", "Lost"),
+                        ],
+                        default="",
+                        max_length=10,
+                    ),
+                ),
+                ("applied", models.BooleanField(null=True)),
+                ("detail", models.TextField(blank=True, default="")),
+                (
+                    "step",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="attempts",
+                        to="checkpoint.step",
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="checkpoint.workerprocess",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["number"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Workflow",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("kind", models.CharField(max_length=60)),
+                ("goal", models.TextField()),
+                ("constraints", models.JSONField(default=list)),
+                ("input", models.TextField(help_text="Canonical JSON (RFC 8785).")),
+                ("input_hash", models.CharField(max_length=64)),
+                ("prompt_version", models.CharField(max_length=100)),
+                (
+                    "status",
+                    django_fsm.FSMField(
+                        default=checkpoint.states.WorkflowStatus["PLANNED"], max_length=50, protected=True
+                    ),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("sealed", models.BooleanField(default=True)),
+                ("winding_down", models.BooleanField(default=False)),
+                ("wake_at", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
+                ("updated_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "policy_version",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.PROTECT, to="checkpoint.policyversion"
+                    ),
+                ),
+                (
+                    "submitted_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        db_index=False, on_delete=django.db.models.deletion.PROTECT, to="checkpoint.team"
+                    ),
+                ),
+            ],
+            bases=(django_fsm.FSMModelMixin, models.Model),
+        ),
+        migrations.AddField(
+            model_name="step",
+            name="workflow",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="steps",
+                to="checkpoint.workflow",
+            ),
+        ),
+        migrations.CreateModel(
+            name="Case",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("reason", models.CharField(max_length=30)),
+                ("sentence", models.TextField()),
+                ("findings", models.JSONField()),
+                (
+                    "status",
+                    django_fsm.FSMField(default=checkpoint.states.CaseStatus["OPEN"], max_length=50, protected=True),
+                ),
+                ("step_version", models.PositiveIntegerField()),
+                ("arguments_hash", models.CharField(blank=True, max_length=64)),
+                ("opened_at", models.DateTimeField()),
+                ("closed_at", models.DateTimeField(null=True)),
+                ("closing", models.TextField(blank=True, default="", help_text="How it was settled without a person.")),
+                (
+                    "step",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="cases", to="checkpoint.step"
+                    ),
+                ),
+                (
+                    "workflow",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="cases", to="checkpoint.workflow"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["opened_at"],
+            },
+            bases=(django_fsm.FSMModelMixin, models.Model),
+        ),
+        migrations.CreateModel(
+            name="Artifact",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=255)),
+                ("media_type", models.CharField(max_length=100)),
+                ("sha256", models.CharField(max_length=64)),
+                ("size", models.PositiveBigIntegerField(help_text="Bytes.")),
+                ("created_at", models.DateTimeField(db_default=checkpoint.clock.Now())),
+                (
+                    "workflow",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="artifacts", to="checkpoint.workflow"
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(('standing__in', ['verified', 'receipt_only', 'attested', 'committed', 'untrusted'])), name='evidence_standing_known'),
+            model_name="evidence",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("standing__in", ["verified", "receipt_only", "attested", "committed", "untrusted"])
+                ),
+                name="evidence_standing_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['response', 'inspection', 'verification', 'attestation', 'drift', 'late_receipt', 'flight_record'])), name='evidence_kind_known'),
+            model_name="evidence",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        [
+                            "response",
+                            "inspection",
+                            "verification",
+                            "attestation",
+                            "drift",
+                            "late_receipt",
+                            "flight_record",
+                        ],
+                    )
+                ),
+                name="evidence_kind_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.UniqueConstraint(fields=('step', 'number'), name='attempt_number_once'),
+            model_name="attempt",
+            constraint=models.UniqueConstraint(fields=("step", "number"), name="attempt_number_once"),
         ),
         migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ending', '')), models.Q(('ended_at__isnull', False), models.Q(('ending', ''), _negated=True)), _connector='OR'), name='attempt_ending_whole'),
+            model_name="attempt",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("ended_at", None), ("ending", "")),
+                    models.Q(("ended_at__isnull", False), models.Q(("ending", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="attempt_ending_whole",
+            ),
         ),
         migrations.AddIndex(
-            model_name='workflow',
-            index=models.Index(fields=['team', '-id'], name='workflow_newest_of_team'),
+            model_name="workflow",
+            index=models.Index(fields=["team", "-id"], name="workflow_newest_of_team"),
         ),
         migrations.AddIndex(
-            model_name='workflow',
-            index=models.Index(condition=models.Q(('wake_at__isnull', False)), fields=['wake_at'], name='workflow_due'),
+            model_name="workflow",
+            index=models.Index(condition=models.Q(("wake_at__isnull", False)), fields=["wake_at"], name="workflow_due"),
         ),
         migrations.AddConstraint(
-            model_name='workflow',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['planned', 'awaiting_approval', 'executing', 'verifying', 'awaiting_agent', 'failed_retryable', 'needs_review', 'completed', 'abandoned'])), name='workflow_status_known'),
+            model_name="workflow",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "status__in",
+                        [
+                            "planned",
+                            "awaiting_approval",
+                            "executing",
+                            "verifying",
+                            "awaiting_agent",
+                            "failed_retryable",
+                            "needs_review",
+                            "completed",
+                            "abandoned",
+                        ],
+                    )
+                ),
+                name="workflow_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflow',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('status__in', ['completed', 'abandoned']), ('wake_at', None)), models.Q(models.Q(('status__in', ['completed', 'abandoned']), _negated=True), ('ended_at', None)), _connector='OR'), name='workflow_terminal_has_end'),
+            model_name="workflow",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("ended_at__isnull", False), ("status__in", ["completed", "abandoned"]), ("wake_at", None)
+                    ),
+                    models.Q(models.Q(("status__in", ["completed", "abandoned"]), _negated=True), ("ended_at", None)),
+                    _connector="OR",
+                ),
+                name="workflow_terminal_has_end",
+            ),
         ),
         migrations.AddIndex(
-            model_name='step',
-            index=models.Index(fields=['workflow', 'position'], name='step_of_workflow'),
+            model_name="step",
+            index=models.Index(fields=["workflow", "position"], name="step_of_workflow"),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(fields=('workflow', 'name'), name='step_name_once'),
+            model_name="step",
+            constraint=models.UniqueConstraint(fields=("workflow", "name"), name="step_name_once"),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['planned', 'prepared', 'started', 'committed', 'verified', 'failed', 'uncertain', 'abandoned'])), name='step_status_known'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "status__in",
+                        ["planned", "prepared", "started", "committed", "verified", "failed", "uncertain", "abandoned"],
+                    )
+                ),
+                name="step_status_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(('standing__in', ['', 'verified', 'receipt_only', 'attested', 'committed', 'untrusted'])), name='step_standing_known'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("standing__in", ["", "verified", "receipt_only", "attested", "committed", "untrusted"])
+                ),
+                name="step_standing_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['prepared', 'started', 'committed', 'verified', 'failed', 'uncertain']), _negated=True), models.Q(('arguments__isnull', False), models.Q(('idempotency_key', ''), _negated=True), models.Q(('variant', ''), _negated=True)), _connector='OR'), name='step_written_ahead'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("status__in", ["prepared", "started", "committed", "verified", "failed", "uncertain"]),
+                        _negated=True,
+                    ),
+                    models.Q(
+                        ("arguments__isnull", False),
+                        models.Q(("idempotency_key", ""), _negated=True),
+                        models.Q(("variant", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="step_written_ahead",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['committed', 'verified']), _negated=True), ('receipt__isnull', False), _connector='OR'), name='step_done_has_receipt'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status__in", ["committed", "verified"]), _negated=True),
+                    ("receipt__isnull", False),
+                    _connector="OR",
+                ),
+                name="step_done_has_receipt",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('activity', ''), ('lease_holder', None), ('lease_until', None)), models.Q(('lease_holder__isnull', False), ('lease_until__isnull', False), models.Q(('activity', ''), _negated=True)), _connector='OR'), name='step_lease_whole'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("activity", ""), ("lease_holder", None), ("lease_until", None)),
+                    models.Q(
+                        ("lease_holder__isnull", False),
+                        ("lease_until__isnull", False),
+                        models.Q(("activity", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="step_lease_whole",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ['started', 'committed', 'failed']), _negated=True), ('fence__gt', 0), _connector='OR'), name='step_acted_on_has_fence'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status__in", ["started", "committed", "failed"]), _negated=True),
+                    ("fence__gt", 0),
+                    _connector="OR",
+                ),
+                name="step_acted_on_has_fence",
+            ),
         ),
         migrations.AddIndex(
-            model_name='case',
-            index=models.Index(condition=models.Q(('status', 'open')), fields=['opened_at'], name='case_open'),
+            model_name="case",
+            index=models.Index(condition=models.Q(("status", "open")), fields=["opened_at"], name="case_open"),
         ),
         migrations.AddConstraint(
-            model_name='case',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('step', 'reason'), name='case_asked_once'),
+            model_name="case",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "open")), fields=("step", "reason"), name="case_asked_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('reason__in', ['outcome_unknown', 'inspection_inconclusive', 'effect_not_visible', 'conflicting_effect', 'duplicate_effect', 'retries_exhausted', 'policy_changed', 'prompt_changed', 'tool_changed', 'artifact_mismatch', 'compensation_failed', 'plan_invalid', 'record_damaged'])), name='case_reason_known'),
+            model_name="case",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "reason__in",
+                        [
+                            "outcome_unknown",
+                            "inspection_inconclusive",
+                            "effect_not_visible",
+                            "conflicting_effect",
+                            "duplicate_effect",
+                            "retries_exhausted",
+                            "policy_changed",
+                            "prompt_changed",
+                            "tool_changed",
+                            "artifact_mismatch",
+                            "compensation_failed",
+                            "plan_invalid",
+                            "record_damaged",
+                        ],
+                    )
+                ),
+                name="case_reason_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['open', 'decided', 'settled'])), name='case_status_known'),
+            model_name="case",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ["open", "decided", "settled"])), name="case_status_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at', None), ('status', 'open')), models.Q(models.Q(('status', 'open'), _negated=True), ('closed_at__isnull', False)), _connector='OR'), name='case_closed_has_time'),
+            model_name="case",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("closed_at", None), ("status", "open")),
+                    models.Q(models.Q(("status", "open"), _negated=True), ("closed_at__isnull", False)),
+                    _connector="OR",
+                ),
+                name="case_closed_has_time",
+            ),
         ),
     ]

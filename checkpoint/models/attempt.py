@@ -28,7 +28,9 @@ class Attempt(models.Model):
     step = models.ForeignKey(Step, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveIntegerField()
     fence = models.BigIntegerField()
-    worker = models.ForeignKey(WorkerProcess, on_delete=models.PROTECT, related_name="+", db_index=False)
+    worker = models.ForeignKey(
+        WorkerProcess, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
     started_at = models.DateTimeField()
     deadline_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

@@ -21,7 +21,9 @@ class AuditEntry(models.Model):
     """One link. `text` is the exact text that was hashed; the other columns are for searching. Append-only."""
 
     pk = models.CompositePrimaryKey("stream_id", "seq")
-    stream = models.ForeignKey(AuditStream, on_delete=models.PROTECT, related_name="entries", db_index=False)
+    stream = models.ForeignKey(
+        AuditStream, on_delete=models.PROTECT, related_name="entries", db_index=False, db_constraint=False
+    )
     seq = models.BigIntegerField()
     at = models.DateTimeField()
     actor = models.CharField(max_length=150)

@@ -51,8 +51,9 @@ class Step(FSMModelMixin, models.Model):
     operation_id = models.CharField(max_length=255, default="", blank=True)
 
     fence = models.BigIntegerField(default=0)
+    # Without a constraint in the database, which would be checked at every acquisition: worker rows are never deleted.
     lease_holder = models.ForeignKey(
-        WorkerProcess, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        WorkerProcess, null=True, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
     )
     lease_until = models.DateTimeField(null=True)
     activity = models.CharField(max_length=10, choices=Activity, default="", blank=True)
