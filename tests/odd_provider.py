@@ -38,7 +38,7 @@ def head(status: int, length: int, **headers: str) -> bytes:
     """The head of an answer; underscores in header names stand for dashes."""
     lines = [f"HTTP/1.1 {status} Odd", f"Content-Length: {length}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
 @dataclass

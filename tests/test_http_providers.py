@@ -258,6 +258,7 @@ class TestFile:
             ("[[provider]]\nname = 'a'\nurl = 'http://a.example/'\nprivate = 'yes'", "private"),
             ("[[provider]]\nname = 'a'\nurl = 'http://a.example/../'", "url"),
             ("[[provider]]\nname = 'a'\nurl = 'http://a.example/'\nsettle_seconds = inf", "settle_seconds"),
+            ("[[provider]]\nname = 'a'\nurl = 'http://a.example/'\nlink = 'javascript:alert(1)'", "link"),
             (
                 "[[provider]]\nname = 'a'\nurl = 'http://a.example/'\nhonours_key = true\nnot_applied_statuses = [409]",
                 "409",

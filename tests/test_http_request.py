@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -275,10 +276,27 @@ class TestStatuses:
         with pytest.raises(NotApplied, match="no such customer") as refused:
             declared.execute(arguments(method="POST", url=f"{odd.url}/x"), call())
         assert (refused.value.code, refused.value.permanent) == ("status_422", True)
-        odd.scripts["/x"] = answer(429, {}, Retry_After="7")
+
+    @pytest.mark.parametrize(
+        ("header", "seconds"),
+        [
+            ("7", 7.0),
+            ("9" * 400, 86400.0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 86400.0),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+            ("soon", None),
+            ("\xb2", None),
+            ("-1", None),
+        ],
+    )
+    def test_the_wait_that_a_provider_asks_for_is_passed_on_within_a_day(
+        self, odd: OddProvider, header: str, seconds: float | None
+    ) -> None:
+        declared = tool({"name": "odd", "url": f"{odd.url}/", "private": True, "not_applied_statuses": [429]})
+        odd.scripts["/x"] = answer(429, {}, Retry_After=header)
         with pytest.raises(NotApplied) as refused:
             declared.execute(arguments(method="POST", url=f"{odd.url}/x"), call())
-        assert (refused.value.retry_after, refused.value.permanent) == (7.0, False)
+        assert (refused.value.retry_after, refused.value.permanent) == (seconds, False)
 
     def test_401_proves_it_by_the_words_of_http(self, to_odd: HttpRequest, odd: OddProvider) -> None:
         odd.scripts["/x"] = answer(401)
@@ -477,6 +495,14 @@ class TestSecrets:
             )
 
         return run
+
+    def test_nor_in_the_spelling_of_a_writer_that_escapes_slashes(self, odd: OddProvider) -> None:
+        def run(request: Received, connection: socket.socket) -> None:
+            answer(500, json.dumps(request.headers["authorization"]).replace("/", "\\/").encode())(request, connection)
+
+        odd.scripts["/x"] = run
+        with pytest.raises(OutcomeUnknown, match=r"\[secret TOKEN\]"):
+            self.to(odd).execute(self.given(odd), call())
 
     def no_secret_in(self, text: str) -> bool:
         hidden = ["s3cr3t", "correct horse", BASIC.split()[1]]

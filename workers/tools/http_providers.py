@@ -54,7 +54,7 @@ class Provider(Model):
     settle_seconds: Annotated[float, Field(ge=0)] = 5.0
     reversibility: Literal["none_needed", "compensable", "irreversible"] = "irreversible"
     where_to_look: str = ""
-    link: str = ""
+    link: Annotated[str, Field(pattern=r"^(?:https?://[!-~]*)?$")] = ""
     not_applied_statuses: list[Annotated[int, Field(ge=400, le=599)]] = NOT_APPLIED_BY_DEFAULT
     replay_header: str = "Idempotent-Replayed"
     secrets: list[SecretName] = Field(default=[])

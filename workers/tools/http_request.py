@@ -33,6 +33,8 @@ from workers.tools.secrets import Secrets
 # Statuses which the same request gets again, whenever it is sent.
 _HOPELESS = {400, 405, 406, 410, 411, 413, 414, 415, 422}
 
+LONGEST_RETRY_AFTER = 24 * 3600.0  # seconds
+
 
 class OutcomeUnknown(Exception):
     """The request may have taken effect; the message says what is known."""
@@ -221,9 +223,8 @@ def _values(call: Call) -> dict[str, Any]:
 
 def _retry_after(header: str) -> float | None:
     """Seconds from a Retry-After header: a number of seconds or a date (RFC 9110 section 10.2.3)."""
-    if header.isdigit():
-        return float(header)
     try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
-    except ValueError:
+        seconds = float(header) if header.isdecimal() else parsedate_to_datetime(header).timestamp() - time()
+    except (ValueError, OverflowError):
         return None
+    return min(max(0.0, seconds), LONGEST_RETRY_AFTER)

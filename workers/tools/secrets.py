@@ -49,7 +49,7 @@ class Secrets:
             for variable, value in self._environ.items()
             if variable.startswith(PREFIX)
             for part in _parts(value)
-            for spelling in {part, quote(part, safe=""), quote_plus(part), json.dumps(part)[1:-1]}
+            for spelling in {part, quote(part, safe=""), quote_plus(part), *_in_json(part)}
         ]
         return sorted(pairs, key=lambda pair: -len(pair[0]))
 
@@ -65,6 +65,12 @@ def _parts(value: str) -> set[str]:
         decoded = _base64_text(word)
         parts |= {decoded, *decoded.split(":")}
     return {part for part in parts if len(part) >= SHORTEST}
+
+
+def _in_json(part: str) -> set[str]:
+    """As JSON writes it; some writers escape the slash too."""
+    text = json.dumps(part)[1:-1]
+    return {text, text.replace("/", "\\/")}
 
 
 def _base64_text(word: str) -> str:
