@@ -53,17 +53,16 @@ class Members:
         return self._members.get(name, default)
 
     def take[T](self, name: str, kind: type[T], default: T = _REQUIRED) -> T | None:
-        """The member if it is of the kind; else a fault, and the default where there is one, or None."""
-        value = self.value(name, _REQUIRED)
-        otherwise = None if default is _REQUIRED else default
+        """The member, or the default where there is none; a fault and None where it is missing or of another kind."""
+        value = self.value(name, default)
         if value is _REQUIRED:
-            if default is _REQUIRED and self._is_object:
+            if self._is_object:
                 self.fault(name, message="is missing")
-            return otherwise
+            return None
         if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
             return value
         self.fault(name, message=f"must be {_KINDS[kind]}, not {described(value)}")
-        return otherwise
+        return None
 
     def text(self, name: str, *, longest: int, default: str = _REQUIRED) -> str:
         """A string with something in it, of at most `longest` bytes."""

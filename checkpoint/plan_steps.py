@@ -105,10 +105,11 @@ class StepsReader:
 
     def _position(self, members: Members, previous: int) -> int:
         position = members.take("position", int, previous + 1)
-        if position is None or not max(previous, 1) <= position <= LAST_POSITION:
-            members.fault("position", message=f"must be an integer from {max(previous, 1)} on: steps come in order")
-            return max(previous, 1)
-        return position
+        first = max(previous, 1)
+        if position is not None and not first <= position <= LAST_POSITION:
+            members.fault("position", message=f"must be an integer from {first} on: steps come in order")
+            return first
+        return position or first
 
     def _tool(self, members: Members) -> PublishedTool | None:
         name = members.take("tool", str)
@@ -122,6 +123,8 @@ class StepsReader:
     def _step(self, heading: _Heading) -> PlannedStep | None:
         arguments = heading.members.take("arguments", dict, {})
         heading.members.refuse_the_rest()
+        if arguments is None:
+            return None
         found, faults = references.scan(arguments)
         faults += [fault for reference in found for fault in self._reference_faults(reference, heading)]
         if (size := bytes_of(arguments)) > LARGEST_ARGUMENTS:
