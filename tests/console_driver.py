@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.http import HttpResponse
 from django.test import Client
 
 from checkpoint.models import Case
@@ -54,15 +54,21 @@ class Forms(HTMLParser):
             self._textarea = ""
 
 
-def answers(page: HttpResponse) -> dict[str, dict[str, Any]]:
+def answers(page: Any) -> dict[str, dict[str, Any]]:
     """The answers that a case page offers, by kind."""
     return {form["buttons"]["kind"]: form for form in Forms(page.text).forms if "kind" in form["buttons"]}
 
 
 def answer(
-    client: Client, case: Case, kind: str, *, reason: str = "I looked.", htmx: bool = False, **fields: Any
+    client: Client,
+    case: Case,
+    kind: str,
+    *,
+    reason: str = "I looked.",
+    htmx: bool = False,
+    fields: Mapping[str, object] | None = None,
 ) -> Any:
     """Opens the case, fills in one answer's form and presses its button; `fields` overwrite what the form holds."""
     form = answers(client.get(f"/cases/{case.pk}/"))[kind]
-    sent = {**form["fields"], **form["buttons"], "reason": reason, **fields}
+    sent = {**form["fields"], **form["buttons"], "reason": reason, **(fields or {})}
     return client.post(form["action"], sent, headers=HTMX if htmx else None)

@@ -100,8 +100,8 @@ def test_the_person_comes_from_the_session_and_never_from_the_form() -> None:
     case = factories.case()
     approver = factories.person("ada", groups=["Approver"], teams=[case.workflow.team])
     other = factories.person("grace", groups=["Approver"], teams=[case.workflow.team])
-    forged = {"person": other.pk, "person_name": "grace", "user": other.pk, "channel": "api"}
-    answer(signed_in(approver), case, "confirm", **forged)
+    forged: dict[str, object] = {"person": other.pk, "person_name": "grace", "user": other.pk, "channel": "api"}
+    answer(signed_in(approver), case, "confirm", fields=forged)
     decision = Decision.objects.get()
     assert (decision.person, decision.person_name, decision.channel) == (approver, "ada", "console")
 

@@ -48,7 +48,7 @@ def test_an_answer_moves_the_step_and_the_page_says_what_happens_now(kind: str, 
 
 def test_confirm_takes_the_operation_id_that_was_found() -> None:
     case = asked()
-    answer(approver(case), case, "confirm", operation_id=" ch_77 ")
+    answer(approver(case), case, "confirm", fields={"operation_id": " ch_77 "})
     assert Decision.objects.get().operation_id == "ch_77"
     assert Step.objects.get(pk=case.step_id).operation_id == "ch_77"
 
@@ -64,7 +64,7 @@ def test_confirm_takes_the_operation_id_that_was_found() -> None:
 )
 def test_an_incomplete_answer_keeps_what_was_typed(fields: dict[str, str], refusal: str, htmx: bool) -> None:
     case = asked()
-    refused = answer(approver(case), case, "confirm", htmx=htmx, **fields)
+    refused = answer(approver(case), case, "confirm", htmx=htmx, fields=fields)
     assert refused.status_code == 422
     assert refusal in refused.text
     kept = answers(refused)["confirm"]["fields"]
@@ -116,7 +116,7 @@ def test_who_comes_second_sees_who_decided_what_and_keeps_the_text(htmx: bool) -
 @pytest.mark.parametrize("changed", [{"step_version": "999"}, {"step_version": "x"}, {"arguments_hash": "0" * 64}])
 def test_an_answer_on_what_is_no_longer_so_is_refused_beside_what_is_now(changed: dict[str, str]) -> None:
     case = asked()
-    stale = answer(approver(case), case, "retry", reason="Nothing at the bank.", **changed)
+    stale = answer(approver(case), case, "retry", reason="Nothing at the bank.", fields=changed)
     assert stale.status_code == 409
     assert "The step moved on since you looked" in stale.text
     form = answers(stale)["retry"]

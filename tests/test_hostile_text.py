@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from approvals.where_to_look import place
 from checkpoint.canonical import canonical
+from checkpoint.contracts import Contract
 from checkpoint.hostile_text import json_lines, preview, visible
 from checkpoint.models import Case
 from checkpoint.states import StepStatus
@@ -119,14 +120,12 @@ def test_the_link_to_a_place_to_look_holds_what_it_was_given_and_no_more() -> No
     ["javascript:alert(1)//{key}", "data:text/html,{key}", "https://{operation_id}/", "//evil.example/{key}", ""],
 )
 def test_a_link_that_could_lead_elsewhere_is_none(link: str) -> None:
-    contract = factories.Contract(
-        recovery=factories.CHARGE.recovery, reversibility=factories.CHARGE.reversibility, link=link
-    )
+    contract = Contract(recovery=factories.CHARGE.recovery, reversibility=factories.CHARGE.reversibility, link=link)
     assert place(contract, key="k", operation_id="evil.example").link == ""
 
 
 def test_a_link_that_needs_an_operation_id_waits_for_one() -> None:
-    contract = factories.Contract(
+    contract = Contract(
         recovery=factories.CHARGE.recovery,
         reversibility=factories.CHARGE.reversibility,
         link="https://cards.example/{operation_id}",
