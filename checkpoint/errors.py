@@ -125,3 +125,9 @@ class RecordDamaged(CheckpointError):
     """A stored record does not match its own hash."""
 
     code = "record_damaged"
+
+
+class ArtifactTooLarge(CheckpointError):
+    """The artifact has more bytes than this installation keeps; nothing was stored."""
+
+    code = "artifact_too_large"

@@ -28,6 +28,10 @@ BROKER_URL = environment.text("BROKER_URL")
 CHECKPOINT_HANDS = int(environment.text("CHECKPOINT_HANDS", "16"))  # calls in flight per worker process
 CHECKPOINT_LEASE_SECONDS = float(environment.text("CHECKPOINT_LEASE_SECONDS", "15"))  # renewed three times as often
 
+# Artifacts: their bytes, by hash. STORAGES["default"] can put them elsewhere.
+MEDIA_ROOT = CHECKPOINT_HOME / "artifacts"
+CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))  # bytes
+
 INSTALLED_APPS = [
     "checkpoint",
     "approvals",
