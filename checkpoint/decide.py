@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from checkpoint.contracts import Contract, RecoveryClass
 from checkpoint.outcomes import Absent, Found, Inspection
@@ -23,7 +23,8 @@ class Policy:
     Attributes:
         max_attempts: executions of one step before a person is asked.
         retry_base: wait before the second attempt; it doubles each time up to `retry_cap`.
-        max_inspections: inspections after one attempt that may tell nothing before a person is asked.
+        max_inspections: inspections after one attempt that may tell nothing before a person is asked; while the
+            request can still land, nobody is asked, and there is one more once it cannot.
         verification_deadline: how long an outcome may stay invisible after the effect was committed.
     """
 
@@ -91,8 +92,11 @@ class StepFacts:
 
     @property
     def unresolved(self) -> list[AttemptFacts]:
-        """The attempts of which nobody knows whether they took effect."""
-        return [attempt for attempt in self.attempts if attempt.applied is None]
+        """The attempts that are not proved to have had no effect; one that is known to have taken effect is among them.
+
+        A step with such an attempt cannot have failed, whatever became of its other attempts.
+        """
+        return [attempt for attempt in self.attempts if attempt.applied is not False]
 
 
 @dataclass(frozen=True)
@@ -190,14 +194,19 @@ def after_inspection(
     """
     if isinstance(answer, Found):
         return ConcludeCommitted() if answer.receipt.arguments_match else Ask(CaseReason.CONFLICTING_EFFECT)
+    quiet_at = _quiet_at(facts, contract)
     if isinstance(answer, Absent):
-        settled_at = _quiet_at(facts, contract)
-        if asked_at >= settled_at:
-            return ConcludeFailed("looked up after the settle time: no such effect exists")
-        return Wait(settled_at)
+        return Wait(quiet_at) if asked_at < quiet_at else _after_absence(facts)
     if facts.inspection_count < policy.max_inspections or _may_send_again(facts, contract, asked_at):
         return Wait(asked_at + policy.inspection_wait(facts.inspection_count))
-    return Ask(CaseReason.INSPECTION_INCONCLUSIVE)
+    return Wait(quiet_at) if asked_at < quiet_at else Ask(CaseReason.INSPECTION_INCONCLUSIVE)
+
+
+def _after_absence(facts: StepFacts) -> ConcludeFailed | Ask:
+    """Absence proves nothing where a receipt says the opposite, or where what was sent is not on record."""
+    if not facts.attempts or any(attempt.applied for attempt in facts.attempts):
+        return Ask(CaseReason.INSPECTION_INCONCLUSIVE)
+    return ConcludeFailed("looked up after the settle time: no such effect exists")
 
 
 def after_invisible(facts: StepFacts, verifications: int, policy: Policy, now: datetime) -> Ask | Wait:
@@ -219,36 +228,39 @@ def _retry(facts: StepFacts, now: datetime) -> Action:
 
 
 def _after_interruption(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
-    if not facts.unresolved:
-        return ConcludeFailed("every attempt was refused")
     if contract.recovery is RecoveryClass.READ_ONLY:
         return ConcludeFailed("a read has no effect")
+    if facts.attempts and not facts.unresolved:
+        return ConcludeFailed("every attempt was refused")
     if contract.recovery is RecoveryClass.IDEMPOTENT and _key_remembered(facts, contract, now):
         return _inspect_or_send_again(facts, contract, policy, now)
-    if contract.can_inspect:
-        return _inspect(facts, policy, now)
-    return _ask_about_unreadable(facts, contract, now)
+    return _look_or_ask(facts, contract, policy, now)
 
 
 def _inspect_or_send_again(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
     if contract.can_inspect and facts.inspection_count < policy.max_inspections:
         return _not_before(facts, now) or Inspect()
     if len(facts.attempts) >= facts.attempts_allowed:
-        return Ask(CaseReason.INSPECTION_INCONCLUSIVE if contract.can_inspect else CaseReason.OUTCOME_UNKNOWN)
+        return _look_or_ask(facts, contract, policy, now)
     quiet_at = _quiet_at(facts, contract)
     if now < quiet_at and not contract.concurrent_same_key_safe:
         return Wait(quiet_at)
     return _not_before(facts, now) or Start()
 
 
-def _inspect(facts: StepFacts, policy: Policy, now: datetime) -> Action:
-    if facts.inspection_count >= policy.max_inspections:
+def _look_or_ask(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
+    """A person is asked only after a last look, taken when no request can land any more."""
+    if not contract.can_inspect or contract.recovery is RecoveryClass.OPAQUE:
+        return _ask_about_unreadable(facts, now)
+    if facts.inspection_count >= policy.max_inspections and now < _quiet_at(facts, contract):
+        return Wait(_quiet_at(facts, contract))
+    if facts.inspection_count > policy.max_inspections:
         return Ask(CaseReason.INSPECTION_INCONCLUSIVE)
     return _not_before(facts, now) or Inspect()
 
 
-def _ask_about_unreadable(facts: StepFacts, contract: Contract, now: datetime) -> Action:
-    """An opaque call: it may still be on its way until its own deadline, unless it came back to its worker."""
+def _ask_about_unreadable(facts: StepFacts, now: datetime) -> Action:
+    """Nobody can look it up. It may be on its way until its own deadline, unless it came back to its worker."""
     in_the_air = [attempt.deadline_at for attempt in facts.unresolved if not attempt.returned]
     over_at = max(in_the_air, default=now)
     return Wait(over_at) if over_at > now else Ask(CaseReason.OUTCOME_UNKNOWN)
@@ -263,13 +275,17 @@ def _may_send_again(facts: StepFacts, contract: Contract, now: datetime) -> bool
 
 
 def _key_remembered(facts: StepFacts, contract: Contract, now: datetime) -> bool:
-    """Whether the provider still honours the key for the whole of one more call, counted from the first send."""
+    """Whether the provider still honours the key at the latest moment at which one more call can land."""
+    if not facts.attempts:
+        return False
     if contract.key_lifetime is None:
         return True
     first_sent_at = min(attempt.started_at for attempt in facts.attempts)
-    return now + timedelta(seconds=contract.deadline) < first_sent_at + timedelta(seconds=contract.key_lifetime)
+    lands_by = now + timedelta(seconds=contract.deadline + contract.settle)
+    return lands_by < first_sent_at + timedelta(seconds=contract.key_lifetime)
 
 
 def _quiet_at(facts: StepFacts, contract: Contract) -> datetime:
-    """From when on no request of an unresolved attempt can land any more."""
-    return max(attempt.deadline_at for attempt in facts.unresolved) + timedelta(seconds=contract.settle)
+    """From when on no request of an unresolved attempt can land any more; the beginning of time if there is none."""
+    beginning = datetime.min.replace(tzinfo=UTC)
+    return max((a.deadline_at + timedelta(seconds=contract.settle) for a in facts.unresolved), default=beginning)
