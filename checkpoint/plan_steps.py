@@ -149,8 +149,10 @@ class StepsReader:
             if all(reference.kind == "input" for reference in found):
                 text = prepare_arguments(tool.schema, references.resolve(template, self._input, {}))
                 variant = match_variant(tool.variants, json.loads(text))
-            elif faults := template_faults(tool.schema, template, [reference.place for reference in found]):
-                raise ArgumentsInvalid(faults)
+            else:
+                places = [reference.place for reference in found]
+                if faults := template_faults(tool.schema, references.without_literals(template), places):
+                    raise ArgumentsInvalid(faults)
         except ArgumentsInvalid as error:
             self._add(heading, error.faults)
             return None

@@ -3,6 +3,9 @@
 Such an object, with exactly that one member, stands for the value it names. Pointers are JSON pointers (RFC 6901). The
 document of a step's result is `{"operation_id": string or null, "facts": {…}}`. What is put in is data: a reference
 inside of a result is not followed.
+
+Arguments that really are such an object, `{"$oid": "…"}` say, are written as `{"$literal": {"$oid": "…"}}`; what a
+literal holds is taken as it is.
 """
 
 from __future__ import annotations
@@ -17,12 +20,16 @@ from checkpoint.canonical import Place, pointer
 from checkpoint.errors import Fault, ReferenceUnresolved
 
 LARGEST_ARGUMENTS = 256 * 1024  # bytes of canonical JSON, of one step
-RESULT, INPUT = "$result", "$input"
+RESULT, INPUT, LITERAL = "$result", "$input", "$literal"
+_KEPT = {RESULT, INPUT, LITERAL}
 
 _RESULT = re.compile(r"(?P<step>[a-z][a-z0-9_]{0,99})#(?P<pointer>.*)", re.DOTALL)
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
-_MEANING = 'the "$" names are kept for references: {"$result": "step_name#/pointer"} or {"$input": "/pointer"}'
+_MEANING = (
+    'an object with one "$" member is a reference: {"$result": "step_name#/pointer"} or {"$input": "/pointer"}; '
+    'to pass such an object on as it is, write {"$literal": …} around it'
+)
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,21 @@ def resolve(template: Any, input_value: Any, results: Mapping[str, Any]) -> Any:
     return _Resolver(input_value, results).filled(template)
 
 
+def without_literals(template: Any) -> Any:
+    """The template with every literal replaced by what it holds; references stay."""
+    if isinstance(template, dict):
+        if _is_literal(template):
+            return template[LITERAL]
+        return {name: without_literals(member) for name, member in template.items()}
+    return [without_literals(item) for item in template] if isinstance(template, list) else template
+
+
 def _walk(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Every object that has a member with a "$" name, where such a member could be meant as a reference."""
     if isinstance(value, dict):
-        if _is_reference(value) or RESULT in value or INPUT in value:
+        if _is_literal(value):
+            return
+        if _is_reference(value) or not _KEPT.isdisjoint(value):
             yield place, value
             return
         for name, member in value.items():
@@ -75,13 +93,17 @@ def _walk(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
             yield from _walk(item, (place, index))
 
 
+def _is_literal(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and LITERAL in value
+
+
 def _is_reference(value: dict[str, Any]) -> bool:
     return len(value) == 1 and next(iter(value)).startswith("$")
 
 
 def _reference(value: dict[str, Any], place: str) -> Reference:
     name, target = next(iter(value.items()))
-    if name not in (RESULT, INPUT) and RESULT not in value and INPUT not in value:
+    if _KEPT.isdisjoint(value):
         raise ValueError(f"{json.dumps(name)} is no reference; {_MEANING}")
     if len(value) > 1 or not isinstance(target, str):
         raise ValueError(f"a reference is an object with this one member, and a string in it; {_MEANING}")
@@ -112,6 +134,8 @@ class _Resolver:
 
     def filled(self, template: Any) -> Any:
         if isinstance(template, dict):
+            if _is_literal(template):
+                return template[LITERAL]
             if _is_reference(template):
                 return self._counted(self._value_of(_reference(template, "")))
             return {name: self.filled(member) for name, member in template.items()}

@@ -159,6 +159,12 @@ def test_references_reach_only_what_is_there_by_then(reference: dict[str, str], 
     assert says in found["/steps/1/arguments/to"]
 
 
+def test_a_literal_is_held_against_the_schema_as_what_it_holds() -> None:
+    assert plan(mail(to={"$literal": "a@b.example"})).steps[0].arguments == '{"text":"","to":"a@b.example"}'
+    later = {"to": {"$literal": 5}, "text": {"$result": "invoice#/operation_id"}}
+    assert faults(invoice(), mail(arguments=later)) == {"/steps/1/arguments/to": "must be a string, not the number 5"}
+
+
 def test_a_step_name_is_given_once() -> None:
     assert "every step needs a name of its own" in faults(invoice(), invoice())["/steps/1/name"]
 

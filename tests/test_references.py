@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from checkpoint.canonical import escape
 from checkpoint.errors import ReferenceUnresolved
-from checkpoint.references import LARGEST_ARGUMENTS, resolve, scan
+from checkpoint.references import LARGEST_ARGUMENTS, Reference, resolve, scan, without_literals
 
 RESULTS = {
     "invoice": {"operation_id": "INV-7", "facts": {"lines": [{"sku": "a/b~c", "": 0}], "paid": None, "~1": "tilde"}},
     "search": {"operation_id": None, "facts": {}},
 }
+R = {"$result": "invoice#/operation_id"}
 INPUT = {"customer": {"id": 12}, "list": [1, [2, 3]]}
 
 
@@ -94,6 +95,7 @@ def test_references_are_found_with_their_places() -> None:
         {"$result": "invoice#/facts", "default": 1},
         {"$input": "/x", "$result": "invoice#"},
         {"$result": 1},
+        {"$literal": 1, "more": 2},
         {"$result": ["invoice#"]},
         {"$result": "invoice"},
         {"$result": "Invoice#/facts"},
@@ -108,6 +110,13 @@ def test_what_looks_like_a_reference_and_is_none_is_a_fault(wrong: dict[str, Any
     found, faults = scan({"place": [wrong]})
     assert found == []
     assert [fault.path for fault in faults] == ["/place/0"]
+
+
+def test_a_literal_stands_for_what_it_holds_and_is_not_looked_into() -> None:
+    template = {"a": {"$literal": {"$oid": "507f"}}, "b": [{"$literal": {"$result": "no#/reference"}}, R]}
+    assert scan(template) == ([Reference("/b/1", "result", "invoice", "/operation_id")], [])
+    assert without_literals(template) == {"a": {"$oid": "507f"}, "b": [{"$result": "no#/reference"}, R]}
+    assert resolve(template, {}, RESULTS) == {"a": {"$oid": "507f"}, "b": [{"$result": "no#/reference"}, "INV-7"]}
 
 
 def test_an_object_with_several_names_may_use_dollar_signs() -> None:
