@@ -6,5 +6,6 @@ from __future__ import annotations
 from tests.plugin_database import django_db_setup
 from tests.rig import rig
 from tests.sandbox_driver import sandbox, sandbox_process
+from tests.time_driver import time_machine
 
-__all__ = ["django_db_setup", "rig", "sandbox", "sandbox_process"]
+__all__ = ["django_db_setup", "rig", "sandbox", "sandbox_process", "time_machine"]

@@ -75,3 +75,10 @@ def _connection(url: str) -> psycopg.Connection:
 
 def _has_rows(connection: psycopg.Connection, table: str) -> bool:
     return connection.execute(f'SELECT FROM public."{table}" LIMIT 1').fetchone() is not None
+
+
+def step_over_the_law(superuser_url: str, statement: str) -> None:
+    """Runs a statement with triggers and foreign keys off, to damage a record as no user of ours can."""
+    with psycopg.connect(superuser_url) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(statement)

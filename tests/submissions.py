@@ -77,5 +77,9 @@ def read_plan(text: str | bytes, format: Format, tools: dict[str, PublishedTool]
 
 def submitted(*steps: dict[str, Any], **members: Any) -> Workflow:
     """A stored workflow of the default team."""
-    plan = read_plan(json.dumps(document(*steps, **members)), "json", published())
+    return submit_plan(read_plan(json.dumps(document(*steps, **members)), "json", published()))
+
+
+def submit_plan(plan: Plan) -> Workflow:
+    """The plan stored for the default team."""
     return submit(plan, team=Team.objects.get(slug="default"), actor=ACTOR)

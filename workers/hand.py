@@ -12,7 +12,21 @@ from typing import Any
 from checkpoint.calls import Claim
 from checkpoint.canonical import check
 from checkpoint.models import Activity
-from checkpoint.outcomes import Inconclusive, NotApplied, NotVisible, Outcome, OutcomeUnknown, Receipt, Refused
+from checkpoint.outcomes import (
+    Absent,
+    Found,
+    Inconclusive,
+    Inspection,
+    NotApplied,
+    NotVisible,
+    Outcome,
+    OutcomeUnknown,
+    Pending,
+    Receipt,
+    Refused,
+    Verification,
+    Visible,
+)
 from workers.registry import Call, Deadline, Tool
 
 log = logging.getLogger(__name__)
@@ -24,14 +38,13 @@ def make_call(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
     """Makes the call that was claimed and says how it went; never raises."""
     try:
         outcome = _act(tool, claim, deadline)
-        if isinstance(outcome, Receipt):
-            check(outcome.facts)
+        _check_answer(claim, outcome)
         return outcome
     except NotApplied as refusal:
         return _refused(claim, refusal)
     except Exception as error:
         log.info("%s of %s did not say how it went", claim.activity.value, claim.tool, exc_info=True)
-        return _unknown(claim, f"{type(error).__name__}: {error}"[:MESSAGE_LIMIT].replace("\x00", "\ufffd"))
+        return _unknown(claim, f"{type(error).__name__}: {error}")
 
 
 def _act(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
@@ -62,11 +75,35 @@ def _call(claim: Claim, deadline: Deadline, facts: dict[str, Any] | None = None)
 
 def _refused(claim: Claim, refusal: NotApplied) -> Outcome:
     if claim.activity is Activity.EXECUTE:
-        return Refused(str(refusal)[:MESSAGE_LIMIT], refusal.code, refusal.retry_after, refusal.permanent)
+        return Refused(_storable(str(refusal)), refusal.code, refusal.retry_after, refusal.permanent)
     return _unknown(claim, str(refusal))
 
 
+_ANSWERS = {Activity.EXECUTE: Receipt, Activity.INSPECT: Inspection, Activity.VERIFY: Verification}
+
+
+def _check_answer(claim: Claim, outcome: Outcome) -> None:
+    """Raises where a tool answered with something else than it was asked for, or with values that cannot be stored."""
+    if not isinstance(outcome, _ANSWERS[claim.activity]):
+        raise TypeError(f"{claim.activity.value} answered with {type(outcome).__name__}")
+    match outcome:
+        case Receipt(operation_id, facts) | Found(Receipt(operation_id, facts)):
+            check({"operation_id": operation_id, "facts": facts})
+        case Absent(facts) | Pending(facts) | Visible(facts):
+            check(facts)
+        case NotVisible(message, facts):
+            check({"message": message, "facts": facts})
+        case Inconclusive(message):
+            check(message)
+
+
+def _storable(message: str) -> str:
+    """A message as PostgreSQL can store it: bounded, no NUL, no lone surrogates."""
+    return message[:MESSAGE_LIMIT].replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
 def _unknown(claim: Claim, message: str) -> Outcome:
+    message = _storable(message)
     match claim.activity:
         case Activity.EXECUTE:
             return OutcomeUnknown(message)
