@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots
 
 up:
 	$(RUNTIME)
@@ -44,3 +44,12 @@ contracts:
 migrations-check:
 	$(DEVELOPMENT)
 	$(PYTHON_ENV)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+# Copies htmx and axe-core out of their npm packages; needed only to change their versions.
+vendor:
+	sh deploy/vendor.sh
+
+# The pictures in docs/.
+screenshots:
+	$(DEVELOPMENT)
+	@$(PYTHON_ENV)/python -m pytest -q tests/browser/screenshots.py

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, TextField
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Left
 
 from checkpoint.errors import NotFound
 from checkpoint.models import Attempt, AuditEntry, Case, Evidence, Step, Workflow
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.states import CaseStatus, StepStatus
+from checkpoint.states import CaseStatus, Standing, StepStatus
 
 PAGE_SIZE = 50
 STEPS_SHOWN = 200
@@ -55,10 +55,15 @@ class Page[T]:
 
 @dataclass(frozen=True)
 class Progress:
-    """How many of a workflow's steps are verified."""
+    """How many of a workflow's steps are verified, and on what.
+
+    Attributes:
+        unread: verified steps that stand on a receipt or a person's word, because nothing could read the outcome.
+    """
 
     verified: int = 0
     total: int = 0
+    unread: int = 0
 
 
 def workflow_page(person: Person, narrowed: WorkflowFilter, *, before: UUID | None = None) -> Page[Workflow]:
@@ -101,13 +106,18 @@ def _search(found: QuerySet[Workflow], words: str) -> QuerySet[Workflow]:
 
 def progress_of(workflows: Iterable[Workflow]) -> dict[UUID, Progress]:
     """Each workflow's progress, in one query."""
+    verified = Q(status=StepStatus.VERIFIED)
     counted = (
         Step.objects.filter(workflow__in=[workflow.pk for workflow in workflows])
-        .values("workflow_id")
+        .values_list("workflow_id")
         .order_by()
-        .annotate(total=Count("id"), verified=Count("id", filter=Q(status=StepStatus.VERIFIED)))
+        .annotate(
+            verified=Count("id", filter=verified),
+            total=Count("id"),
+            unread=Count("id", filter=verified & ~Q(standing=Standing.VERIFIED)),
+        )
     )
-    return {row["workflow_id"]: Progress(row["verified"], row["total"]) for row in counted}
+    return {workflow_id: Progress(*counts) for workflow_id, *counts in counted}
 
 
 def kinds_visible_to(person: Person) -> list[str]:
@@ -169,10 +179,10 @@ def _records_of_steps() -> list[Prefetch[Any]]:
     ]
 
 
-def open_cases_of(workflow: Workflow) -> list[Case]:
-    """The open questions about a workflow, oldest first."""
-    found = workflow.cases.filter(status=CaseStatus.OPEN).select_related("step").defer("findings", *_STEP_PAYLOADS)
-    return list(found.order_by("opened_at")[:COUNT_LIMIT])
+def cases_of(workflow: Workflow) -> list[Case]:
+    """The questions about a workflow: the open ones, then what was closed, oldest first; at most COUNT_LIMIT."""
+    found = workflow.cases.select_related("step").defer("findings", *_STEP_PAYLOADS)
+    return list(found.order_by(F("closed_at").asc(nulls_first=True), "opened_at")[:COUNT_LIMIT])
 
 
 _STEP_PAYLOADS = ("step__arguments", "step__template")

@@ -175,7 +175,7 @@ def move(moved: Step, target: StepStatus, **fields: Any) -> None:
         receipt = evidence(moved, operation_id="op_5512")
         fields |= {"receipt": receipt, "operation_id": "op_5512", "standing": Standing.COMMITTED}
     if target is StepStatus.VERIFIED:
-        fields |= {"standing": Standing.VERIFIED, "verified_at": clock.now()}
+        fields = {"standing": Standing.VERIFIED, "verified_at": clock.now()} | fields
     Step.objects.filter(pk=moved.pk).update(status=target, version=moved.version + 1, **fields)
     moved.refresh_from_db()
 

@@ -101,6 +101,7 @@ def test_the_workflow_page_tells_the_whole_story(auditor: Client) -> None:
     for shown in (
         "Refund order 1007", "Never refund more", "words</figcaption>", "needs review", "1 of 3 steps verified",
         "side by side", "open_ticket", "op_5512", "captured", "worker-", f'href="/cases/{case.pk}/"', "refund/3",
+        "next: a person answers the open question", "whether attempt 1 took effect",
         "card.charge@1", "prepared → started", "claimed", str(workflow.pk),
     ):  # fmt: skip
         assert shown in page, shown

@@ -60,6 +60,15 @@ def test_a_filter_keeps_what_matches() -> None:
     assert not workflow_page(auditor, WorkflowFilter(search="_")).rows
 
 
+def test_progress_tells_what_was_read_from_what_only_stands_on_a_word() -> None:
+    workflow = factories.workflow()
+    factories.step(workflow, StepStatus.VERIFIED)
+    unread = factories.step(workflow, StepStatus.COMMITTED)
+    factories.move(unread, StepStatus.VERIFIED, standing="attested")
+    factories.step(workflow)
+    assert queries.progress_of([workflow])[workflow.pk] == queries.Progress(verified=2, total=3, unread=1)
+
+
 def test_lists_take_few_statements_and_no_payloads() -> None:
     for _ in range(3):
         factories.case()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
-from checkpoint import permissions, queries
+from checkpoint import clock, permissions, pinned, queries
+from checkpoint.explanations import Records, StepExplanation, explain
 from checkpoint.models import Workflow
 from checkpoint.pages import page
 from checkpoint.queries import WorkflowFilter
@@ -71,8 +73,25 @@ def _uuid(text: str | None) -> UUID | None:
 def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     """One workflow: where it is, its plan, and who did what."""
     found = queries.visible_workflow(request.user, workflow_id)
-    plan = queries.plan(found, after=_uuid(request.GET.get("after")))
-    return page(request, "workflow.html", "live", _workflow_context(found, plan, request.GET))
+    after = _uuid(request.GET.get("after"))
+    plan = queries.plan(found, after=after)
+    # What comes next depends on every step before; a later page of a long plan does not hold those.
+    told = {} if after else _told(found, plan.rows)
+    return page(request, "workflow.html", "live", _workflow_context(found, plan, request.GET) | {"told": told})
+
+
+def _told(found: Workflow, steps: Sequence[Any]) -> dict[UUID, StepExplanation]:
+    """What is uncertain about each step and what happens next with it."""
+    records = Records(
+        workflow=found,
+        steps=steps,
+        attempts={step.pk: list(step.attempts.all()) for step in steps},
+        evidence={},
+        cases={step.pk: step.open_cases for step in steps if step.open_cases},
+        policy=pinned.policy(found.policy_version_id),
+        now=clock.now(),
+    )
+    return dict(zip((step.pk for step in steps), explain(records).steps, strict=True))
 
 
 def _workflow_context(found: Workflow, plan: queries.Page[Any], query: QueryDict) -> dict[str, Any]:
@@ -80,7 +99,7 @@ def _workflow_context(found: Workflow, plan: queries.Page[Any], query: QueryDict
         "workflow": found,
         "plan": plan,
         "progress": queries.progress_of([found]).get(found.pk, queries.Progress()),
-        "cases": queries.open_cases_of(found),
+        "cases": queries.cases_of(found),
         "tools": sorted({str(step.tool_version) for step in plan.rows}),
         "trail": queries.audit_trail(found),
         "ended": found.status in WORKFLOW_TERMINAL,
