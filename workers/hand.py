@@ -79,7 +79,7 @@ def _refused(claim: Claim, refusal: NotApplied) -> Outcome:
     return _unknown(claim, str(refusal))
 
 
-_ANSWERS = {Activity.EXECUTE: Receipt, Activity.INSPECT: Inspection, Activity.VERIFY: Verification}
+_ANSWERS: dict[Activity, Any] = {Activity.EXECUTE: Receipt, Activity.INSPECT: Inspection, Activity.VERIFY: Verification}
 
 
 def _check_answer(claim: Claim, outcome: Outcome) -> None:
