@@ -5,15 +5,32 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from checkpoint.errors import CheckpointError
 from checkpoint.people import Actor
 
 CHANNEL = "command"
 FAILED = 1
+INTERRUPTED = 130  # as shells say it: 128 and the number of SIGINT
+
+
+class ClearCommand(BaseCommand):
+    """A command that ends with one line where others would end with a traceback for things that happen to people."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Runs the command. Raises CommandError where the database is away or the person stopped it."""
+        try:
+            return super().execute(*args, **options)
+        except OperationalError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise CommandError(f"The database does not answer ({reason}). Is `make up` running?") from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped by you.", returncode=INTERRUPTED) from None
 
 
 def login_name() -> str:

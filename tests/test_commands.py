@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from approvals.models import Decision
+from checkpoint import clock
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.models import Case, Step, ToolVersion, Workflow
@@ -25,6 +27,7 @@ from checkpoint.short_ids import short
 from checkpoint.states import CaseStatus, StepStatus, WorkflowStatus
 from tests import factories
 from tests import submissions as driver
+from tests.sandbox_driver import wait_for
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -132,28 +135,32 @@ def test_submit_as_somebody_needs_that_persons_right_and_team(good_file: Path) -
     assert list(submitted) == [("eve", "default"), ("ada", "billing")]
 
 
-@pytest.mark.parametrize(("status", "code"), [(WorkflowStatus.NEEDS_REVIEW, 3), (WorkflowStatus.AWAITING_AGENT, 4)])
-def test_submit_wait_ends_when_somebody_has_to_act(good_file: Path, status: WorkflowStatus, code: int) -> None:
-    def act() -> None:
-        try:
-            _when_submitted(lambda workflow: Workflow.objects.filter(pk=workflow.pk).update(status=status, version=2))
-        finally:
-            connection.close()
+W = WorkflowStatus
 
-    other = threading.Thread(target=act)
-    other.start()
-    ended = run("submit", str(good_file), "--wait", "60")
-    other.join()
+
+@pytest.mark.parametrize(
+    ("way", "code"), [([W.NEEDS_REVIEW], 3), ([W.EXECUTING, W.AWAITING_AGENT], 4), ([W.ABANDONED], 5)]
+)
+def test_submit_wait_ends_when_somebody_has_to_act(good_file: Path, way: list[WorkflowStatus], code: int) -> None:
+    with ThreadPoolExecutor(1) as others:
+        moved = others.submit(_move_when_submitted, way)
+        ended = run("submit", str(good_file), "--wait", "20")
+        moved.result()
     assert ended.code == code
-    assert ended.out.splitlines()[-1] == f"workflow: {status.value.replace('_', ' ')}"
+    assert ended.out.splitlines()[-1] == f"workflow: {way[-1].value.replace('_', ' ')}"
 
 
-def _when_submitted(act: Any) -> None:
-    for _ in range(3000):
-        if (workflow := Workflow.objects.first()) is not None:
-            act(workflow)
-            return
-        threading.Event().wait(0.01)
+def _move_when_submitted(way: list[WorkflowStatus]) -> None:
+    """Stands in for the engine, which has tests of its own."""
+    try:
+        workflow = wait_for(Workflow.objects.first, 30)
+        if W.ABANDONED in way:
+            Step.objects.filter(workflow=workflow).update(status=StepStatus.ABANDONED)
+        for version, status in enumerate(way, 2):
+            gone = {"ended_at": clock.now(), "wake_at": None} if status is W.ABANDONED else {}
+            Workflow.objects.filter(pk=workflow.pk).update(status=status, version=version, **gone)
+    finally:
+        connection.close()
 
 
 def test_submit_wait_names_what_it_saw_and_says_when_the_time_is_over(good_file: Path) -> None:
@@ -171,6 +178,16 @@ def test_submit_reads_standard_input_and_its_exit_code_reaches_the_shell(databas
     assert bad.returncode == 2
     assert bad.stderr.decode().startswith("/: not UTF-8: byte 6 cannot be read")
     assert Workflow.objects.count() == 1
+
+
+def test_a_database_that_is_away_is_one_line_and_no_traceback() -> None:
+    env = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
+    for command in (["explain", "12345678"], ["verify_audit"], ["publish_tools"]):
+        call = [sys.executable, str(BASE_DIR / "manage.py"), *command]
+        ended = subprocess.run(call, env=env, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 1
+        assert len(ended.stderr.splitlines()) == 1
+        assert "Is `make up` running?" in ended.stderr
 
 
 def test_explain_takes_the_end_of_an_id() -> None:

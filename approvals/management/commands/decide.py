@@ -6,14 +6,14 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from approvals import consequences
 from approvals.decisions import decide
 from approvals.queries import cases_visible_to
 from approvals.where_to_look import place
 from checkpoint import command_line
-from checkpoint.command_line import printable
+from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
 from checkpoint.models import Case
 from checkpoint.short_ids import find
@@ -22,7 +22,7 @@ from checkpoint.states import CaseReason, Decision
 MOVED_ON = 3
 
 
-class Command(BaseCommand):
+class Command(ClearCommand):
     """Shows the question, then decides on exactly what it showed."""
 
     help = (

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from checkpoint import command_line
-from checkpoint.command_line import printable
+from checkpoint.command_line import ClearCommand, printable
 from checkpoint.explanations import Explanation, StepExplanation, explain, load
 from checkpoint.models import Workflow
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.short_ids import find, short
 
 
-class Command(BaseCommand):
+class Command(ClearCommand):
     """Prints what is done on which evidence, what is uncertain, what is asked, and what happens next."""
 
     help = "Say where a workflow is. Exit codes: 0 said, 1 no such workflow."

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from checkpoint import command_line, waiting
+from checkpoint.command_line import ClearCommand
 from checkpoint.documents import LARGEST_DOCUMENT, format_of, read_document
 from checkpoint.errors import SubmissionInvalid
 from checkpoint.models import Team, Workflow
@@ -31,7 +32,7 @@ ENDINGS = {
 TIME_IS_OVER = 6
 
 
-class Command(BaseCommand):
+class Command(ClearCommand):
     """Reads, checks, stores; with --wait it follows the workflow until it ends or somebody has to act."""
 
     help = (

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from checkpoint import audit
+from checkpoint.command_line import ClearCommand
 from checkpoint.models import AuditStream
 
 
-class Command(BaseCommand):
+class Command(ClearCommand):
     """Walks every chain and names the first broken link of each that has one."""
 
     help = "Check every audit chain. Exit codes: 0 all intact, 1 a link is broken."

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from checkpoint.command_line import ClearCommand
 from workers.publishing import publish
 from workers.registry import discover
 
 
-class Command(BaseCommand):
+class Command(ClearCommand):
     """Publishes every tool that this installation's code has."""
 
     help = "Publish the tools of this code, so that plans can use them. Running it again changes nothing."
