@@ -41,15 +41,21 @@ END $$;
 WORKFLOW_END = """
 CREATE FUNCTION checkpoint_workflow_may_end() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  -- The UPDATE that fires this holds the workflow's row lock, which every move of a step takes first.
+  -- The UPDATE that fires this holds the workflow's row lock, and so does whoever adds a step. An older snapshot would
+  -- not see a step that was added before the lock was taken.
+  IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+    RAISE EXCEPTION 'checkpoint law ends_in_read_committed: workflow % cannot end in a transaction that reads the past',
+      NEW.id USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
   IF NEW.status = 'completed' AND EXISTS (
     SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status <> 'verified') THEN
     RAISE EXCEPTION 'checkpoint law completed_means_verified: workflow % has steps that are not verified', NEW.id
       USING ERRCODE = 'integrity_constraint_violation';
   END IF;
+  -- Every step has ended, not only those in the air: what could still start would start in a workflow that has ended.
   IF NEW.status = 'abandoned' AND EXISTS (
-    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status IN ('started', 'committed', 'uncertain')) THEN
-    RAISE EXCEPTION 'checkpoint law abandoned_means_settled: workflow % has steps in the air', NEW.id
+    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status NOT IN ('verified', 'abandoned')) THEN
+    RAISE EXCEPTION 'checkpoint law abandoned_means_settled: workflow % has steps that have not ended', NEW.id
       USING ERRCODE = 'integrity_constraint_violation';
   END IF;
   RETURN NEW;
@@ -59,10 +65,12 @@ END $$;
 STEP_INTO_OPEN_WORKFLOW = """
 CREATE FUNCTION checkpoint_step_enters_open_workflow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  -- Materialised: PostgreSQL would look for ended workflows first, find none in its snapshot and lock nothing.
   IF EXISTS (
-    SELECT FROM (SELECT status FROM checkpoint_workflow
-                 WHERE id IN (SELECT DISTINCT workflow_id FROM arrived) ORDER BY id FOR UPDATE) AS workflow
-    WHERE workflow.status IN ('completed', 'abandoned')) THEN
+    WITH workflow AS MATERIALIZED (
+      SELECT status FROM checkpoint_workflow
+      WHERE id IN (SELECT workflow_id FROM arrived) ORDER BY id FOR UPDATE)
+    SELECT FROM workflow WHERE status IN ('completed', 'abandoned')) THEN
     RAISE EXCEPTION 'checkpoint law ended_is_ended: a step was added to a workflow that has ended'
       USING ERRCODE = 'integrity_constraint_violation';
   END IF;
@@ -76,11 +84,41 @@ FUNCTIONS = {
     "checkpoint_step_enters_open_workflow": STEP_INTO_OPEN_WORKFLOW,
 }
 
-# Columns that say what the effect is: once written ahead they never change.
-_WRITTEN_AHEAD = ("arguments", "arguments_hash", "idempotency_key")
-_STEP_IDENTITY = ("workflow_id", "position", "name", "template")
-_WORKFLOW_IDENTITY = ("team_id", "kind", "goal", "constraints", "input", "input_hash")
-_ATTEMPT_BODY = ("id", "step_id", "number", "fence", "worker_id", "started_at", "deadline_at")
+
+def _changed(*columns: str) -> str:
+    return " OR ".join(f"NEW.{column} IS DISTINCT FROM OLD.{column}" for column in columns)
+
+
+# Table and name of the law, and when an UPDATE breaks it. What says what the effect is, what was asked and how it ended
+# is written once; numbers that guards compare only rise.
+_FIXED = {
+    ("checkpoint_workflow", "identity_is_fixed"): _changed(
+        "id", "team_id", "kind", "goal", "constraints", "input", "input_hash"
+    ),
+    ("checkpoint_workflow", "version_never_falls"): "NEW.version < OLD.version",
+    ("checkpoint_step", "identity_is_fixed"): _changed("id", "workflow_id", "position", "name", "template"),
+    ("checkpoint_step", "written_ahead_is_fixed"): (
+        f"OLD.arguments IS NOT NULL AND ({_changed('arguments', 'arguments_hash', 'idempotency_key')})"
+    ),
+    ("checkpoint_step", "version_never_falls"): "NEW.version < OLD.version",
+    ("checkpoint_step", "fence_never_falls"): "NEW.fence < OLD.fence",
+    ("checkpoint_step", "attempts_never_fall"): "NEW.attempt_count < OLD.attempt_count",
+    ("checkpoint_attempt", "body_is_fixed"): _changed(
+        "id", "step_id", "number", "fence", "worker_id", "started_at", "deadline_at"
+    ),
+    ("checkpoint_attempt", "ending_is_final"): (
+        f"OLD.ended_at IS NOT NULL AND ({_changed('ended_at', 'ending', 'detail')})"
+        " OR OLD.applied IS NOT NULL AND NEW.applied IS DISTINCT FROM OLD.applied"
+    ),
+    ("checkpoint_case", "question_is_fixed"): _changed(
+        "id", "workflow_id", "step_id", "reason", "sentence", "findings", "step_version", "arguments_hash", "opened_at"
+    ),
+    ("checkpoint_case", "closing_is_final"): f"OLD.closed_at IS NOT NULL AND ({_changed('closed_at', 'closing')})",
+    ("checkpoint_auditstream", "head_only_goes_on"): (
+        f"{_changed('id', 'name')} OR NEW.last_seq < OLD.last_seq"
+        " OR NEW.last_seq = OLD.last_seq AND NEW.last_hash <> OLD.last_hash"
+    ),
+}
 
 
 def install(application_role: str) -> str:
@@ -97,25 +135,8 @@ def _triggers() -> Iterable[str]:
     yield from _status_laws("checkpoint_workflow", states.WORKFLOW_INITIAL, states.WORKFLOW_ARROWS)
     yield from _status_laws("checkpoint_step", states.STEP_INITIAL, states.STEP_ARROWS)
     yield from _status_laws("checkpoint_case", states.CASE_INITIAL, states.CASE_ARROWS)
-    yield _law("checkpoint_step", "fence_never_falls", "UPDATE", "NEW.fence < OLD.fence")
-    yield _law("checkpoint_step", "identity_is_fixed", "UPDATE", _changed(_STEP_IDENTITY))
-    yield _law(
-        "checkpoint_step",
-        "written_ahead_is_fixed",
-        "UPDATE",
-        f"OLD.arguments IS NOT NULL AND ({_changed(_WRITTEN_AHEAD)})",
-    )
-    yield _law("checkpoint_step", "attempts_never_fall", "UPDATE", "NEW.attempt_count < OLD.attempt_count")
-    yield _law("checkpoint_workflow", "identity_is_fixed", "UPDATE", _changed(_WORKFLOW_IDENTITY))
-    yield _law("checkpoint_workflow", "version_never_falls", "UPDATE", "NEW.version < OLD.version")
-    yield _law("checkpoint_attempt", "body_is_fixed", "UPDATE", _changed(_ATTEMPT_BODY))
-    yield _law(
-        "checkpoint_attempt",
-        "ending_is_final",
-        "UPDATE",
-        f"OLD.ended_at IS NOT NULL AND ({_changed(('ended_at', 'ending', 'detail'))})"
-        " OR OLD.applied IS NOT NULL AND NEW.applied IS DISTINCT FROM OLD.applied",
-    )
+    for (table, name), broken_when in _FIXED.items():
+        yield _law(table, name, "UPDATE", broken_when)
     for table in APPEND_ONLY:
         yield from append_only(table)
     for table in NEVER_DELETED:
@@ -175,10 +196,6 @@ def _law(table: str, name: str, operation: str, broken_when: str = "") -> str:
         f"CREATE TRIGGER law_{name} BEFORE {operation} ON {table} FOR EACH ROW{condition}"
         f" EXECUTE FUNCTION checkpoint_refuse('{name}');"
     )
-
-
-def _changed(columns: Iterable[str]) -> str:
-    return " OR ".join(f"NEW.{column} IS DISTINCT FROM OLD.{column}" for column in columns)
 
 
 def _quoted(values: Iterable[str]) -> str:
