@@ -32,11 +32,13 @@ def page(
     With a part comes the number of open questions, which every page's head shows.
 
     Args:
-        seen: names what the part shows; by default the hash of its text. A part with a form needs one, because a
-            form's CSRF token differs each time.
+        seen: names what the part shows, where that is known before it is rendered; by default the hash of its text.
+            A part with a form needs one, because a form's CSRF token differs each time.
     """
     if not is_htmx(request):
         return _private(HttpResponse(render_to_string(template, {**context, "seen": seen}, request), status=status))
+    if status == 200 and seen is not None and request.headers.get(SEEN_HEADER) == seen:
+        return _private(HttpResponse(status=204))
     text = render_to_string(f"{template}#{part}", {**context, "seen": seen}, request)
     text += render_to_string("nav_review.html", {"fragment": True}, request)
     now = seen if seen is not None else hashlib.sha256(text.encode()).hexdigest()[:16]

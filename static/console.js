@@ -52,6 +52,11 @@
     }
   });
 
+  // A tab that nobody looks at does not poll.
+  document.addEventListener("htmx:config:request", (event) => {
+    if (document.hidden && event.detail.ctx.sourceEvent.type === "every") event.preventDefault();
+  });
+
   // Every outcome of a request shows: a lost connection here, a refusal in #notice. What works again clears its own.
   let refused = null;
   document.addEventListener("htmx:error", () => { one("#offline").hidden = false; });

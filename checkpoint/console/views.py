@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -38,7 +39,7 @@ def workflow_list(request: HttpRequest) -> HttpResponse:
         "progress": queries.progress_of(found.rows),
         "following": _with(request.GET, before=found.following),
         "teams": permissions.teams_visible_to(request.user),
-        "kinds": queries.kinds_visible_to(request.user),
+        "kinds": partial(queries.kinds_visible_to, request.user),
         "statuses": list(WorkflowStatus),
     }
     return page(request, "workflows.html", "rows", context)
