@@ -16,7 +16,7 @@ from checkpoint.decide import Policy
 from checkpoint.errors import SubmissionInvalid
 from checkpoint.models import AuditEntry, Intent, PolicyVersion, Step, Team, ToolVersion, Workflow
 from checkpoint.states import StepStatus, WorkflowStatus
-from checkpoint.tool_versions import newest_tools, publish_tools
+from checkpoint.tool_versions import Declaration, newest_tools, publish_tools
 from checkpoint.workflows import submit, submit_many
 from tests import submissions as driver
 
@@ -149,7 +149,7 @@ def test_two_workers_that_publish_the_same_tools_at_once_store_them_once() -> No
 
 def test_a_changed_contract_is_a_new_version_and_the_newest_counts() -> None:
     driver.published()
-    changed = driver.Declaration("mail.send", "2", "Sends mail.", driver.MAIL_SCHEMA, driver.MAIL.variants[1:])
+    changed = Declaration("mail.send", "2", "Sends mail.", driver.MAIL_SCHEMA, driver.MAIL.variants[1:])
     [stored] = publish_tools([changed], actor=driver.ACTOR)
     assert newest_tools()["mail.send"].version_id == stored.pk
     assert ToolVersion.objects.filter(name="mail.send").count() == 2
@@ -165,7 +165,7 @@ def test_a_changed_contract_is_a_new_version_and_the_newest_counts() -> None:
 )
 def test_a_tool_whose_schema_cannot_be_used_is_not_published(schema: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        publish_tools([driver.Declaration("x.y", "1", "", schema, driver.INVOICE.variants)], actor=driver.ACTOR)
+        publish_tools([Declaration("x.y", "1", "", schema, driver.INVOICE.variants)], actor=driver.ACTOR)
     assert not ToolVersion.objects.exists()
 
 
