@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench
 
 up:
 	$(RUNTIME)
@@ -48,6 +48,11 @@ migrations-check:
 # Copies htmx and axe-core out of their npm packages; needed only to change their versions.
 vendor:
 	sh deploy/vendor.sh
+
+# Steps a second beside what PostgreSQL alone can do here; docs/benchmark.md explains the figures.
+bench:
+	$(DEVELOPMENT)
+	@$(PYTHON_ENV)/python -m bench
 
 # The pictures in docs/.
 screenshots:

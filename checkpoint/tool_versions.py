@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from checkpoint import audit, clock
 from checkpoint.argument_schemas import check_schema
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.contracts import Variant
-from checkpoint.models import ToolVersion
+from checkpoint.models import AuditStream, ToolVersion
 from checkpoint.people import Actor
 from checkpoint.plan_steps import PublishedTool
 from checkpoint.transactions import one_transaction
@@ -45,31 +47,34 @@ class Declaration:
 
 @one_transaction
 def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[ToolVersion]:
-    """Stores the declarations that are new, and returns them. What was published before stays as it is.
+    """Puts the declarations in force: each that differs from the newest version of its tool is stored, and returned.
+
+    A contract that comes back (an older release is rolled back to, a setting is undone) is a new row once more: the
+    newest row is always what the workers that started last promise.
 
     Raises:
         ValueError: a declaration's schema or variants cannot be used; the message names the tool. Nothing is stored.
     """
     contents = [_checked(declaration) for declaration in declarations]
     audit.open_streams([SYSTEM_STREAM])
-    stored = [
-        ToolVersion.objects.get_or_create(
-            name=content["name"],
-            version=content["version"],
-            sha256=sha256_hex(canonical(content)),
-            defaults={name: content[name] for name in ("summary", "schema", "variants")},
-        )
+    AuditStream.objects.select_for_update().get(pk=audit.SYSTEM_STREAM)  # one publisher at a time
+    in_force = {row.name: row.sha256 for row in _newest()}
+    new = [
+        ToolVersion.objects.create(sha256=sha256, **content)
         for content in contents
+        if in_force.get(content["name"]) != (sha256 := sha256_hex(canonical(content)))
     ]
-    new = [tool_version for tool_version, made in stored if made]
     audit.append([_entry(tool_version, actor) for tool_version in new], at=clock.now())
     return new
 
 
 def newest_tools() -> dict[str, PublishedTool]:
     """The newest published version of every tool, by name: what a plan is held against."""
-    newest = ToolVersion.objects.order_by("name", "-published_at", "-id").distinct("name")
-    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in newest}
+    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in _newest()}
+
+
+def _newest() -> QuerySet[ToolVersion]:
+    return ToolVersion.objects.order_by("name", "-published_at", "-id").distinct("name")
 
 
 def _checked(declaration: Declaration) -> dict[str, Any]:

@@ -258,9 +258,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [models.Index(fields=["name", "-published_at"], name="tool_version_newest")],
-                "constraints": [
-                    models.UniqueConstraint(fields=("name", "version", "sha256"), name="tool_version_published_once")
-                ],
             },
         ),
         migrations.AddField(

@@ -12,7 +12,7 @@ from checkpoint.models.identifiers import uuid7
 
 
 class ToolVersion(models.Model):
-    """A tool as the workers published it. Immutable; a changed contract is a new row.
+    """A tool as the workers published it. Immutable; a changed contract is a new row, and the newest row is in force.
 
     `variants` is a list of {name, when, contract} in the order in which they are tried.
     """
@@ -27,9 +27,6 @@ class ToolVersion(models.Model):
     published_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["name", "version", "sha256"], name="tool_version_published_once"),
-        ]
         indexes = [models.Index(fields=["name", "-published_at"], name="tool_version_newest")]
 
     def __str__(self) -> str:
