@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -16,6 +18,13 @@ SEEN_HEADER = "HX-PTag"
 def is_htmx(request: HttpRequest) -> bool:
     """Whether htmx asks, and so for a part of a page."""
     return request.headers.get("HX-Request") == "true"
+
+
+def cursor(request: HttpRequest, name: str) -> UUID | None:
+    """Where a page of a list begins, from the address; one that is no UUID begins at the beginning."""
+    with suppress(ValueError):
+        return UUID(request.GET.get(name, ""))
+    return None
 
 
 def page(

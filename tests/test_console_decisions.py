@@ -57,9 +57,9 @@ def test_confirm_takes_the_operation_id_that_was_found() -> None:
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
-        ({"reason": "  ", "operation_id": "ch_77"}, "say in a sentence why"),
-        ({"reason": "x" * 4001, "operation_id": "ch_77"}, "at most 4000 characters"),
-        ({"reason": "why", "operation_id": "y" * 256}, "at most 255 characters"),
+        ({"reason": "  ", "operation_id": "ch_77"}, "Say in a sentence why"),
+        ({"reason": "x" * 4001, "operation_id": "ch_77"}, "At most 4000 characters"),
+        ({"reason": "why", "operation_id": "y" * 256}, "At most 255 characters"),
     ],
 )
 def test_an_incomplete_answer_keeps_what_was_typed(fields: dict[str, str], refusal: str, htmx: bool) -> None:

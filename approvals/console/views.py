@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from approvals.permissions import DECIDE_CASE
 from approvals.where_to_look import place
 from checkpoint.errors import CheckpointError, Conflict, DecisionIncomplete, Forbidden
 from checkpoint.models import Case
-from checkpoint.pages import is_htmx, page
+from checkpoint.pages import cursor, is_htmx, page
 from checkpoint.states import STEP_TERMINAL, CaseStatus, Decision, StepStatus
 
 CHANNEL = "console"
@@ -27,7 +26,7 @@ _STATUS_CODES: dict[type[CheckpointError], int] = {Conflict: 409, Forbidden: 403
 @require_GET
 def review(request: HttpRequest) -> HttpResponse:
     """Open cases: what cannot be undone first, then the oldest."""
-    found = queries.queue(request.user, after=_uuid(request.GET.get("after")))
+    found = queries.queue(request.user, after=cursor(request, "after"))
     return page(request, "review.html", "rows", {"found": found})
 
 
@@ -116,10 +115,3 @@ def _case_context(request: HttpRequest, found: Case, typed: Typed | None) -> dic
         "happening": HAPPENING[StepStatus(found.step.status)],
         "settled": not is_open and found.step.status in STEP_TERMINAL,
     }
-
-
-def _uuid(text: str | None) -> UUID | None:
-    """A cursor from an address; one that is no UUID begins at the beginning."""
-    with suppress(ValueError):
-        return UUID(text or "")
-    return None

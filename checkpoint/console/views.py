@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_GET
 from checkpoint import clock, permissions, pinned, queries
 from checkpoint.explanations import Records, StepExplanation, explain
 from checkpoint.models import Workflow
-from checkpoint.pages import page
+from checkpoint.pages import cursor, page
 from checkpoint.queries import WorkflowFilter
 from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
 
@@ -32,7 +31,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 def workflow_list(request: HttpRequest) -> HttpResponse:
     """The newest workflows, narrowed by the address's query."""
     narrowed = _filter(request.GET)
-    found = queries.workflow_page(request.user, narrowed, before=_uuid(request.GET.get("before")))
+    found = queries.workflow_page(request.user, narrowed, before=cursor(request, "before"))
     context = {
         "narrowed": narrowed,
         "found": found,
@@ -63,18 +62,11 @@ def _with(query: QueryDict, **changed: Any) -> str:
     return copy.urlencode()
 
 
-def _uuid(text: str | None) -> UUID | None:
-    """A cursor from an address; one that is no UUID begins at the beginning."""
-    with suppress(ValueError):
-        return UUID(text or "")
-    return None
-
-
 @require_GET
 def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     """One workflow: where it is, its plan, and who did what."""
     found = queries.visible_workflow(request.user, workflow_id)
-    after = _uuid(request.GET.get("after"))
+    after = cursor(request, "after")
     plan = queries.plan(found, after=after)
     # What comes next depends on every step before; a later page of a long plan does not hold those.
     told = {} if after else _told(found, plan.rows)

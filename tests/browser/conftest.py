@@ -17,6 +17,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.browser import chromium
+from tests.browser.story import Story, tell
 
 START_SECONDS = 20.0
 
@@ -59,6 +60,12 @@ def web_server(django_db_setup: None) -> Iterator[str]:
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join(START_SECONDS)
+
+
+@pytest.fixture
+def story(database: object) -> Story:
+    """The rows of `tests.browser.story`."""
+    return tell()
 
 
 @pytest.fixture

@@ -7,27 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from approvals.decisions import decide
 from approvals.models import Decision
-from checkpoint.config.environment import BASE_DIR
 from checkpoint.models import Step
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import StepStatus
 from tests import factories
-from tests.browser.story import Story, tell
+from tests.browser.story import Story
 
 pytestmark = pytest.mark.browser
-AXE = BASE_DIR / "tests" / "vendor" / "axe-core-4.14.1" / "axe.min.js"
 PHONE = {"viewport": {"width": 390, "height": 844}}
 Visit = Callable[..., Page]
-
-
-@pytest.fixture
-def story(database: object) -> Story:
-    """The rows of `tests.browser.story`."""
-    return tell()
 
 
 def case_address(story: Story) -> str:
@@ -118,7 +110,7 @@ def test_a_refusal_stands_beside_what_was_typed(visit: Visit, story: Story) -> N
     page = visit(story.approver, case_address(story))
     page.locator("#confirm-operation").fill("ch_77")
     give(page, "Confirm", "   ")
-    expect(page.get_by_text("say in a sentence why")).to_be_visible()
+    expect(page.get_by_text("Say in a sentence why")).to_be_visible()
     expect(page.locator("#confirm-operation")).to_have_value("ch_77")
     expect(page.locator("#confirm-reason")).to_be_focused()
     give(page, "Confirm", "It is on the statement.")
@@ -212,60 +204,3 @@ def test_nothing_is_asked_of_another_host(visit: Visit, story: Story) -> None:
     for address in ("/workflows/", f"/workflows/{story.refund.pk}/", case_address(story)):
         page.goto(address)
     assert len(hosts) == 1
-
-
-def violations(page: Page) -> list[Any]:
-    """What axe finds, each with the elements concerned."""
-    page.add_script_tag(path=AXE)
-    found: list[Any] = page.evaluate(
-        "async () => (await axe.run()).violations.map(found => [found.id, ...found.nodes.map(node => node.html)])"
-    )
-    return found
-
-
-def pages(story: Story) -> dict[str, str]:
-    """Every kind of page, by name."""
-    return {
-        "review": "/review/",
-        "case": case_address(story),
-        "decided": case_address(story),
-        "workflows": "/workflows/",
-        "nothing": "/workflows/?search=nothing+like+it",
-        "workflow": f"/workflows/{story.refund.pk}/",
-        "refusal": "/nowhere/",
-    }
-
-
-@pytest.mark.parametrize("screen", [{}, PHONE], ids=["laptop", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(visit: Visit, story: Story, scheme: str, screen: dict[str, Any]) -> None:
-    page = visit(story.approver, "/review/", color_scheme=scheme, bypass_csp=True, **screen)
-    for name, address in pages(story).items():
-        page.goto(address)
-        if name == "decided":
-            give(page, "Confirm", "It is on the statement.")
-            expect(page.get_by_role("heading", name="ada answered: confirm")).to_be_visible()
-        for closed in page.locator("summary").all():
-            closed.click()
-        assert violations(page) == [], name
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
-
-
-@pytest.mark.parametrize("javascript", [True, False], ids=["javascript", "without"])
-def test_signing_in_leads_to_where_one_wanted_to_go(
-    browser: Browser, web_server: str, story: Story, javascript: bool
-) -> None:
-    page = browser.new_page(java_script_enabled=javascript, bypass_csp=True)
-    page.goto(f"{web_server}{case_address(story)}")
-    if javascript:
-        assert violations(page) == []
-    page.get_by_label("Name").fill("ada")
-    page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert").get_by_text("do not match")).to_be_visible()
-    page.get_by_label("Password").fill(factories.PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Did it happen?")).to_be_visible()
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.context.close()
