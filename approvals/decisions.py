@@ -81,7 +81,7 @@ def decide(
     _check_complete(request)
     try:
         return _decide(request)
-    except Forbidden as refusal:
+    except (Forbidden, NotFound) as refusal:
         denials.record(actor=request.actor, verb=f"decide {kind}", subject=f"case {case_id}", reason=str(refusal))
         raise
 

@@ -10,3 +10,9 @@ class CheckpointConfig(AppConfig):
 
     name = "checkpoint"
     label = "checkpoint"
+
+    def ready(self) -> None:
+        """Begins to listen for changes of accounts, which Django makes in many places."""
+        from checkpoint import account_log
+
+        account_log.connect()

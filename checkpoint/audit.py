@@ -12,14 +12,17 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from django.db import connection
 
-from checkpoint import statements
+from checkpoint import clock, occasions, statements
 from checkpoint.people import Actor
 from checkpoint.transactions import require_transaction
+
+if TYPE_CHECKING:
+    from checkpoint.models import AuditEntry, AuditStream
 
 SYSTEM_STREAM = uuid.UUID("00000000-0000-8000-8000-000000000001")
 FIRST_HASH = "0" * 64
@@ -88,9 +91,17 @@ def append(entries: Sequence[Entry], *, at: datetime) -> None:
     if not entries:
         return
     heads = _lock_heads({entry.stream for entry in entries})
-    links = [_link(entry, heads[entry.stream], at) for entry in entries]
+    request = occasions.request_id()
+    links = [_link(entry, heads[entry.stream], at, request) for entry in entries]
     statements.change(_APPEND, links=statements.rows(links))
     statements.change(_STORE_HEADS, heads=statements.rows(list(heads.values())))
+
+
+def append_to_system(entries: Sequence[Entry]) -> None:
+    """Appends entries of the system's stream, which exists from the first one on."""
+    open_streams([(SYSTEM_STREAM, "system")])
+    _lock_heads({SYSTEM_STREAM})  # time is read after the lock, so that it follows the order of the chain
+    append(entries, at=clock.now())
 
 
 def open_streams(streams: Iterable[tuple[uuid.UUID, str]]) -> None:
@@ -118,16 +129,16 @@ def _lock_heads(streams: set[uuid.UUID]) -> dict[uuid.UUID, _Head]:
     return {head[0]: _Head(*head) for head in statements.fetch(_LOCK_HEADS, streams=list(streams))}
 
 
-def _link(entry: Entry, head: _Head, at: datetime) -> _Link:
+def _link(entry: Entry, head: _Head, at: datetime, request: str) -> _Link:
     head.last_seq += 1
-    text = _text(entry, head, at)
+    text = _text(entry, head, at, request)
     head.last_hash = entry_hash(text)
     return _Link(
         entry.stream, head.last_seq, at, entry.actor.name, entry.actor.channel, entry.verb, text, head.last_hash
     )
 
 
-def _text(entry: Entry, head: _Head, at: datetime) -> str:
+def _text(entry: Entry, head: _Head, at: datetime, request: str) -> str:
     content: dict[str, Any] = {
         "stream": entry.stream,
         "seq": head.last_seq,
@@ -138,7 +149,8 @@ def _text(entry: Entry, head: _Head, at: datetime) -> str:
         "verb": entry.verb,
         "subject": entry.subject,
     }
-    optional = {"before": entry.before, "after": entry.after, "reason": entry.reason, "details": entry.details}
+    optional: dict[str, Any] = {"before": entry.before, "after": entry.after, "reason": entry.reason}
+    optional |= {"details": entry.details, "request": request}
     content |= {name: value for name, value in optional.items() if value}
     return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
 
@@ -153,36 +165,56 @@ class BrokenLink:
 
 
 def broken_links() -> Iterator[BrokenLink]:
-    """Walks every stream and yields the first broken link of each stream that has one."""
+    """Walks every stream and yields the first broken link of each stream that has one, then streams without a head."""
     from checkpoint.models import AuditStream
 
     for stream in AuditStream.objects.order_by("name").iterator():
-        problem = _first_problem(stream.id, stream.last_seq, stream.last_hash)
+        problem = _first_problem(stream)
         if problem is not None:
             yield BrokenLink(stream.name, *problem)
+    for stream_id in statements.fetch(_HEADLESS):
+        yield BrokenLink(str(stream_id[0]), 0, "the head of its chain is missing")
 
 
-def _first_problem(stream: uuid.UUID, last_seq: int, last_hash: str) -> tuple[int, str] | None:
-    from checkpoint.models import AuditEntry
+# Every workflow has a stream from its submission on.
+_HEADLESS = """
+SELECT named.id FROM (SELECT id FROM checkpoint_workflow UNION SELECT stream_id FROM checkpoint_auditentry) AS named
+WHERE NOT EXISTS (SELECT FROM checkpoint_auditstream AS stream WHERE stream.id = named.id) ORDER BY named.id
+"""
 
+
+def _first_problem(stream: AuditStream) -> tuple[int, str] | None:
     seq, previous = 0, FIRST_HASH
-    for entry in AuditEntry.objects.filter(stream_id=stream).order_by("seq").iterator():
+    for entry in stream.entries.order_by("seq").iterator():
         seq += 1
-        problem = _problem(entry.seq, entry.text, entry.hash, seq, previous)
+        problem = _problem(entry, seq, previous)
         if problem:
             return seq, problem
         previous = entry.hash
-    if (seq, previous) != (last_seq, last_hash):
-        return seq + 1, f"the chain ends at {seq}, its head says {last_seq}"
+    if (seq, previous) != (stream.last_seq, stream.last_hash):
+        return seq + 1, f"the chain ends at {seq}, its head says {stream.last_seq}"
     return None
 
 
-def _problem(stored_seq: int, text: str, stored_hash: str, seq: int, previous: str) -> str:
-    if stored_seq != seq:
+def _problem(entry: AuditEntry, seq: int, previous: str) -> str:
+    if entry.seq != seq:
         return f"entry {seq} is missing"
-    if entry_hash(text) != stored_hash:
+    if entry_hash(entry.text) != entry.hash:
         return "the text does not match its hash"
-    content = json.loads(text)
-    if content["previous"] != previous or content["seq"] != seq:
+    content = _read(entry.text)
+    place = {"stream": str(entry.stream_id), "seq": seq, "previous": previous}
+    if place.items() - content.items():
         return "the text does not follow the entry before it"
+    if {"actor": entry.actor, "channel": entry.channel, "verb": entry.verb, "at": entry.at}.items() - content.items():
+        return "what it is searched by is not what the text says"
     return ""
+
+
+def _read(text: str) -> dict[str, Any]:
+    """The members of an entry that a check compares; those that cannot be read are left out."""
+    try:
+        content = json.loads(text)
+        members = {name: content[name] for name in ("stream", "seq", "previous", "actor", "channel", "verb")}
+        return members | {"at": datetime.fromisoformat(content["at"])}
+    except (ValueError, TypeError, LookupError):
+        return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,9 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from checkpoint.errors import CheckpointError
+from checkpoint import denials, occasions
+from checkpoint.errors import CheckpointError, Forbidden, NotFound
+from checkpoint.occasions import Occasion, login_name
 from checkpoint.people import Actor
 
 CHANNEL = "command"
@@ -23,29 +24,39 @@ class ClearCommand(BaseCommand):
     """A command that ends with one line where others would end with a traceback for things that happen to people."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Runs the command. Raises CommandError where the database is away or the person stopped it."""
+        """Runs the command as an occasion of its own, and records a refusal that no verb has recorded.
+
+        Raises CommandError where the database is away or the person stopped it.
+        """
         try:
-            return super().execute(*args, **options)
+            with occasions.begin(lambda: actor(None)) as occasion:
+                return self._run(occasion, *args, **options)
         except OperationalError as error:
             reason = str(error).strip().splitlines()[0]
             raise CommandError(f"The database does not answer ({reason}). Is `make up` running?") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped by you.", returncode=INTERRUPTED) from None
 
-
-def login_name() -> str:
-    """The name under which the operating system knows whoever typed the command."""
-    try:
-        return getpass.getuser()
-    except OSError:  # a user id without a name, as in some containers
-        return "unknown"
+    def _run(self, occasion: Occasion, *args: Any, **options: Any) -> str | None:
+        machine_user = occasion.actor
+        try:
+            return super().execute(*args, **options)
+        except CommandError as error:
+            # Without an account nothing is hidden: what is not found then does not exist.
+            hidden = isinstance(error.__cause__, NotFound) and occasion.actor is not machine_user
+            if (hidden or isinstance(error.__cause__, Forbidden)) and not occasion.denied:
+                name = type(self).__module__.rpartition(".")[2]
+                denials.record(actor=occasion.actor(), verb=name, subject=f"command {name}", reason=str(error))
+            raise
 
 
 def person(name: str) -> User:
-    """The account of that name. Raises CommandError where there is none that is active."""
+    """The account of that name, which acts from here on. Raises CommandError where there is none that is active."""
     found = User.objects.filter(username=name, is_active=True).first()
     if found is None:
-        raise CommandError(f"There is no active user {name!r}; name one with --as USER.")
+        refusal = Forbidden(f"There is no active user {name!r}; name one with --as USER.")
+        raise CommandError(str(refusal)) from refusal
+    occasions.current().actor = lambda: actor(found)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ENGINE_CHANNEL = "engine"
+ANONYMOUS = "(anonymous)"  # no account can be called so: names hold no parentheses
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Actor:
 
     Attributes:
         name: a user name, or the name of the machine part that acted ("engine").
-        channel: by which way: "console", "command", "engine", "api".
+        channel: by which way: "console", "command", "engine", "api", "shell".
     """
 
     name: str

@@ -17,8 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from checkpoint import crash_points, journal
+from checkpoint import crash_points, journal, occasions
 from checkpoint.calls import Claim, Report, Worker
+from checkpoint.people import ENGINE
 from workers.hand import make_call
 from workers.registry import Deadline, Tool, boot_time
 
@@ -87,7 +88,8 @@ class Engine:
         free = 0 if self.draining() else self.hands - len(self._in_flight) + len(reports)
         if not reports and free <= 0:
             return []
-        claims = self._record(reports, free)
+        with occasions.begin(lambda: ENGINE):
+            claims = self._record(reports, free)
         self._forget(reports)
         for claim in claims:
             self._hand_out(claim, Deadline(started_at + claim.deadline))

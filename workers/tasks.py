@@ -6,6 +6,8 @@ from typing import Any
 
 from celery import shared_task
 
+from checkpoint import occasions
+from checkpoint.people import ENGINE
 from workers import process, sweeper
 
 
@@ -18,5 +20,7 @@ def drive(*args: Any, **kwargs: Any) -> None:
 @shared_task(name="workers.tasks.sweep")
 def sweep(*args: Any, **kwargs: Any) -> None:
     """Finds what can move and has nobody on it, and works on it here."""
-    if sweeper.sweep():
+    with occasions.begin(lambda: ENGINE):
+        due = sweeper.sweep()
+    if due:
         process.current().engine.run_until_idle()

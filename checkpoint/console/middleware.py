@@ -9,7 +9,7 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from checkpoint import errors
+from checkpoint import errors, occasions
 from checkpoint.console.refusals import refuse
 from checkpoint.pages import is_htmx
 
@@ -23,6 +23,7 @@ class SignedInMiddleware(LoginRequiredMiddleware):
         """To the login page; for htmx a notice that links there."""
         if is_htmx(request):
             return refuse(request, 401, "You are signed out, and nothing was changed.", sign_in=True)
+        occasions.current().refusal = "Nobody is signed in."
         answer: HttpResponseBase = super().handle_no_permission(request, view_func)
         return answer
 

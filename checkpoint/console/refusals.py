@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from checkpoint import occasions
 from checkpoint.pages import is_htmx
 
 _TITLES = {
@@ -14,10 +15,13 @@ _TITLES = {
     404: "There is no such thing",
     500: "Something broke on our side",
 }
+_FOR_LACK_OF_RIGHT = {401, 403, 404}
 
 
 def refuse(request: HttpRequest, status: int, message: str, *, sign_in: bool = False) -> HttpResponse:
     """A page; for htmx a notice at the top of the page, which leaves everything else there as it is."""
+    if status in _FOR_LACK_OF_RIGHT:
+        occasions.current().refusal = message
     context = {"title": _TITLES[status], "message": message, "sign_in": sign_in}
     if not is_htmx(request):
         return render(request, "refusal.html", context, status=status)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.db import models
 
+from checkpoint.people import ENGINE_CHANNEL
+
+NOT_ENGINE = ~models.Q(channel=ENGINE_CHANNEL)
+
 
 class AuditStream(models.Model):
     """The locked head of one chain. A workflow's stream has the workflow's id."""
@@ -35,6 +39,15 @@ class AuditEntry(models.Model):
     class Meta:
         ordering = ["stream_id", "seq"]
         verbose_name_plural = "audit entries"
+        permissions = [("view_audit", "Can search and export every audit stream")]
+        # Each insert pays for these, so there are no more than searching needs; what people did is little beside what
+        # the engine did.
+        indexes = [
+            models.Index(fields=["at"], name="audit_newest"),
+            models.Index(fields=["verb", "at"], name="audit_newest_of_verb"),
+            models.Index(fields=["at"], name="audit_newest_of_people", condition=NOT_ENGINE),
+            models.Index(fields=["actor", "at"], name="audit_newest_of_person", condition=NOT_ENGINE),
+        ]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.verb}"

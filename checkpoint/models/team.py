@@ -16,5 +16,8 @@ class Team(models.Model):
     name = models.CharField(max_length=120)
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="teams", blank=True)
 
+    class Meta:
+        permissions = [("administer_people", "Can administer accounts, groups and teams")]
+
     def __str__(self) -> str:
         return self.name

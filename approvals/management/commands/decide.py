@@ -16,6 +16,7 @@ from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
 from checkpoint.models import Case
+from checkpoint.occasions import login_name
 from checkpoint.short_ids import find
 from checkpoint.states import CaseReason, Decision
 
@@ -39,7 +40,7 @@ class Command(ClearCommand):
         parser.add_argument("--no-input", action="store_true", help="do not ask again at a terminal")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        person = command_line.person(options["user"] or command_line.login_name())
+        person = command_line.person(options["user"] or login_name())
         kind = Decision(options["kind"])
         with command_line.clear_errors():
             cases = cases_visible_to(person).select_related("step", "step__tool_version")

@@ -1,0 +1,98 @@
+"""On which occasion something happens: who acts, by which channel, in answer to which request, and why.
+
+An edge (the HTTP middleware, a command, a worker's run) begins an occasion, and every audit entry written meanwhile
+carries its request id. What is written without an occasion, in a Python shell for instance, names the login name.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from checkpoint.people import Actor
+
+SHELL_CHANNEL = "shell"
+_ACCEPTABLE = re.compile(r"[A-Za-z0-9._:-]{1,64}", re.ASCII)
+
+
+@dataclass
+class Occasion:
+    """One request, command or run.
+
+    Attributes:
+        request_id: by which its entries, and a caller's own log, are found together.
+        actor: who acts; asked late, because a request's account is known only after authentication.
+        reason: why, in the actor's words, where the change itself has no place for it.
+        refusal: what a refused person was told.
+        denied: a refusal of this occasion is in the audit already.
+    """
+
+    request_id: str
+    actor: Callable[[], Actor]
+    reason: str = ""
+    refusal: str = ""
+    denied: bool = False
+
+
+_current: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
+
+
+@contextmanager
+def begin(actor: Callable[[], Actor], *, request_id: str = "") -> Iterator[Occasion]:
+    """An occasion for as long as the block runs, under the request id given or a new one."""
+    occasion = Occasion(request_id or new_id(), actor)
+    token = _current.set(occasion)
+    try:
+        yield occasion
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def because(reason: str) -> Iterator[None]:
+    """Gives a reason to the changes of the block that have no place for one themselves."""
+    occasion = _current.get()
+    if occasion is None:
+        with begin(lambda: Actor(login_name(), SHELL_CHANNEL)) as occasion:
+            occasion.reason = reason
+            yield
+        return
+    before, occasion.reason = occasion.reason, reason
+    try:
+        yield
+    finally:
+        occasion.reason = before
+
+
+def current() -> Occasion:
+    """The occasion that is going on; outside of any, one of whoever is logged in on this machine, without an id."""
+    return _current.get() or Occasion("", lambda: Actor(login_name(), SHELL_CHANNEL))
+
+
+def request_id() -> str:
+    """The present occasion's; empty where there is none."""
+    occasion = _current.get()
+    return occasion.request_id if occasion else ""
+
+
+def new_id() -> str:
+    """A request id of our own."""
+    return secrets.token_hex(8)
+
+
+def accepted_id(text: str) -> str:
+    """The caller's request id where it is short and harmless, else a new one. It is the caller's word, no proof."""
+    return text if _ACCEPTABLE.fullmatch(text) else new_id()
+
+
+def login_name() -> str:
+    """The name under which the operating system knows whoever started this process."""
+    try:
+        return getpass.getuser()
+    except OSError:  # a user id without a name, as in some containers
+        return "unknown"
