@@ -22,6 +22,7 @@ from checkpoint.decide import (
     Wait,
     next_action,
 )
+from checkpoint.gatekeeping import Gatekeeper
 from checkpoint.models import Activity, Ending
 from checkpoint.states import CaseReason, StepStatus
 from checkpoint.step_rows import StepRow
@@ -45,7 +46,7 @@ def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
         return []
     rows = step_rows.ready(list(changes.workflows), now=changes.now, limit=limit)
     attempts = attempt_log.of_steps([row.id for row in rows if row.attempt_count])
-    claimer = _Claimer(changes, worker)
+    claimer = _Claimer(changes, worker, Gatekeeper(changes))
     claims = (claimer.act(row, attempts.get(row.id, [])) for row in rows)
     return [made for made in claims if made is not None]
 
@@ -54,6 +55,7 @@ def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
 class _Claimer:
     changes: Changes
     worker: Worker
+    gatekeeper: Gatekeeper
 
     @property
     def now(self) -> datetime:
@@ -101,7 +103,7 @@ class _Claimer:
     def _carry_out(self, action: Action, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
         match action:
             case Start():
-                return self._with_tool(row, attempts, lambda: self._start(row))
+                return self._with_tool(row, attempts, lambda: self._start_if_admitted(row, attempts))
             case Inspect():
                 return self._with_tool(row, attempts, lambda: self._acquire(row, Activity.INSPECT))
             case Verify():
@@ -120,6 +122,12 @@ class _Claimer:
                 self._ask(row, reason, attempts)
             case Wait(until):
                 self.changes.touch(row).next_at = until
+
+    def _start_if_admitted(self, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
+        if self.gatekeeper.needs_review(row):
+            self._ask(row, CaseReason.POLICY_CHANGED, attempts)
+            return None
+        return self._start(row) if self.gatekeeper.admits(row) else None
 
     def _start(self, row: StepRow) -> Claim:
         """Takes the next fence and writes the attempt ahead of the call."""
@@ -147,7 +155,7 @@ class _Claimer:
         facts = evidence_log.facts_of(row.receipt_id) if activity is Activity.VERIFY else ""
         return claim_of(row, activity, now=self.now, facts=facts)
 
-    def _with_tool(self, row: StepRow, attempts: list[AttemptRow], make: Callable[[], Claim]) -> Claim | None:
+    def _with_tool(self, row: StepRow, attempts: list[AttemptRow], make: Callable[[], Claim | None]) -> Claim | None:
         """Makes the claim if this worker has the tool; leaves it to a live worker that has it; else asks."""
         label = str(pinned.tool_version(row.tool_version_id))
         if label in self.worker.tools:

@@ -79,6 +79,12 @@ class Forbidden(CheckpointError):
     code = "forbidden"
 
 
+class FilterInvalid(CheckpointError):
+    """What a search is to be narrowed to cannot be read; the message names each fault."""
+
+    code = "filter_invalid"
+
+
 class Conflict(CheckpointError):
     """The thing moved on since it was looked at, or is in a state that does not allow the action (HTTP 409)."""
 
@@ -89,6 +95,12 @@ class CaseClosed(Conflict):
     """Somebody already decided this case; the message says who, when and what."""
 
     code = "case_closed"
+
+
+class ApprovalClosed(Conflict):
+    """The request for approval was answered, used, withdrawn or ran out; the message says how."""
+
+    code = "approval_closed"
 
 
 class StaleView(Conflict):

@@ -126,6 +126,15 @@ def install(application_role: str) -> str:
     return "\n".join([*FUNCTIONS.values(), *_triggers(), *_rights(application_role)])
 
 
+def approvals() -> Iterable[str]:
+    """SQL by which an approval's request is written once, moves along its arrows, and is kept."""
+    table = "checkpoint_approval"
+    yield from _status_laws(table, states.APPROVAL_INITIAL, states.APPROVAL_ARROWS)
+    asked = ("id", "workflow_id", "step_id", "rule", "arguments_hash", "policy_version_id", "tool_version_id")
+    yield _law(table, "request_is_fixed", "UPDATE", _changed(*asked, "requested_at", "expires_at"))
+    yield from never_deleted(table)
+
+
 def uninstall() -> str:
     """SQL that drops them; triggers go with their functions."""
     return "\n".join(f"DROP FUNCTION {name}() CASCADE;" for name in FUNCTIONS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import fields
 from functools import lru_cache
+from typing import Any
 
 from checkpoint.contracts import Contract
 from checkpoint.decide import Policy
@@ -12,9 +14,18 @@ from checkpoint.step_rows import StepRow
 
 
 @lru_cache(maxsize=1000)
+def rules(policy_version_id: uuid.UUID) -> dict[str, Any]:
+    """The rules of a policy version, as they are stored."""
+    stored: dict[str, Any] = PolicyVersion.objects.get(pk=policy_version_id).rules
+    return stored
+
+
+@lru_cache(maxsize=1000)
 def policy(policy_version_id: uuid.UUID) -> Policy:
-    """The rules of a policy version."""
-    return Policy(**PolicyVersion.objects.get(pk=policy_version_id).rules)
+    """How patient a policy version is where no rule of it says otherwise."""
+    stored = rules(policy_version_id)
+    patience = stored.get("defaults", stored)
+    return Policy(**{one.name: patience[one.name] for one in fields(Policy) if one.name in patience})
 
 
 @lru_cache(maxsize=1000)

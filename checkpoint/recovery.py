@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, verdicts
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.errors import DecisionNotAllowed, SubmissionInvalid
-from checkpoint.models import Case, Ending, Evidence, EvidenceKind, ToolVersion
+from checkpoint.models import Case, Ending, Evidence, EvidenceKind, PolicyVersion, ToolVersion
 from checkpoint.outcomes import Facts
 from checkpoint.states import CaseReason, Decision, Standing, StepStatus
 from checkpoint.step_rows import StepRow
@@ -91,8 +91,14 @@ class _Deciding:
         self.changes.move(self.row, StepStatus.ABANDONED, verb="abandon", reason=self.answer.reason)
 
     def go_on(self) -> None:
-        """With the present version of the tool, if it takes the same arguments."""
+        """Under the policy now in force, or with the present version of the tool if it takes the same arguments."""
         row = self.row
+        if self.case.reason == CaseReason.POLICY_CHANGED:
+            in_force = PolicyVersion.objects.latest("number")
+            self.changes.workflows[row.workflow_id].policy_version_id = in_force.pk
+            self.changes.note(row, "continue", reason=self.answer.reason, details={"policy": in_force.number})
+            row.next_at = None
+            return
         newest = ToolVersion.objects.filter(name=pinned.tool_version(row.tool_version_id).name).latest("published_at")
         self._check_same_arguments(newest)
         self.changes.note(row, "continue", reason=self.answer.reason, details={"tool_version": str(newest)})

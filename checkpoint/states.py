@@ -46,6 +46,18 @@ class CaseStatus(StrEnum):
     SETTLED = "settled"
 
 
+class ApprovalStatus(StrEnum):
+    """Permission given before execution, and the ways in which it ends."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    CONSUMED = "consumed"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    SUPERSEDED = "superseded"
+
+
 class Standing(StrEnum):
     """How well a fact is known."""
 
@@ -57,13 +69,15 @@ class Standing(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a person can answer to a case."""
+    """What a person can answer, to a case or (approve, reject) to a request for approval."""
 
     CONFIRM = "confirm"
     RETRY = "retry"
     ABANDON = "abandon"
     CONTINUE = "continue"
     ACKNOWLEDGE = "acknowledge"
+    APPROVE = "approve"
+    REJECT = "reject"
 
 
 class CaseReason(StrEnum):
@@ -128,6 +142,16 @@ CASE_ARROWS: Mapping[CaseStatus, frozenset[CaseStatus]] = {
     CaseStatus.OPEN: frozenset({CaseStatus.DECIDED, CaseStatus.SETTLED}),
     CaseStatus.DECIDED: frozenset(),
     CaseStatus.SETTLED: frozenset(),
+}
+
+
+A = ApprovalStatus
+APPROVAL_INITIAL = frozenset({A.PENDING})
+_APPROVAL_ENDS = frozenset({A.EXPIRED, A.WITHDRAWN, A.SUPERSEDED})
+APPROVAL_ARROWS: Mapping[ApprovalStatus, frozenset[ApprovalStatus]] = {
+    A.PENDING: _APPROVAL_ENDS | {A.APPROVED, A.REJECTED},
+    A.APPROVED: _APPROVAL_ENDS | {A.CONSUMED},
+    **{status: frozenset() for status in (A.CONSUMED, A.REJECTED, *_APPROVAL_ENDS)},
 }
 
 

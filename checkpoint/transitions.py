@@ -12,14 +12,34 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from checkpoint import attempt_log, audit, case_log, clock, evidence_log, fencing, step_rows, workflow_rows
+from checkpoint import (
+    approval_log,
+    attempt_log,
+    audit,
+    case_log,
+    clock,
+    evidence_log,
+    fencing,
+    step_rows,
+    workflow_rows,
+)
+from checkpoint.announcements import Announcement, announce
+from checkpoint.approval_log import NewApproval
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.case_log import CaseRow
 from checkpoint.errors import IllegalMove, LeaseLost
 from checkpoint.evidence_log import EvidenceRow
 from checkpoint.people import Actor
 from checkpoint.questions import Question
-from checkpoint.states import STEP_ARROWS, WORKFLOW_TERMINAL, CaseReason, StepStatus, WorkflowStatus, workflow_status
+from checkpoint.states import (
+    STEP_ARROWS,
+    WORKFLOW_TERMINAL,
+    ApprovalStatus,
+    CaseReason,
+    StepStatus,
+    WorkflowStatus,
+    workflow_status,
+)
 from checkpoint.step_rows import Guard, StepRow
 from checkpoint.transactions import require_transaction
 from checkpoint.workflow_rows import WorkflowRow
@@ -50,6 +70,7 @@ class Changes:
     _evidence: list[EvidenceRow] = field(default_factory=list)
     _cases: list[CaseRow] = field(default_factory=list)
     _settled: list[tuple[uuid.UUID, str]] = field(default_factory=list)
+    _requests: list[NewApproval] = field(default_factory=list)
     _entries: list[audit.Entry] = field(default_factory=list)
 
     def touch(self, row: StepRow) -> StepRow:
@@ -101,6 +122,14 @@ class Changes:
         self._cases.append(case_log.ask(row, reason, question, now=self.now))
         self.note(row, "ask", after=reason.value, reason=question.sentence)
 
+    def request_approval(self, row: StepRow, request: NewApproval) -> None:
+        """Asks for permission to start a step; until it is given or its time is over, the step waits."""
+        self._requests.append(request)
+        self.touch(row).next_at = request.expires_at
+        self.note(
+            row, "request_approval", details={"approval": str(request.id), "policy": str(request.policy_version_id)}
+        )
+
     def settle_cases(self, row: StepRow, how: str) -> None:
         """Closes whatever question is open about a step: it moved on by another way."""
         self._settled.append((row.id, how))
@@ -132,8 +161,12 @@ class Changes:
             case_log.settle(self._settled, now=self.now)
         if self._cases:
             case_log.insert(self._cases)
+        if self._requests:
+            approval_log.insert(self._requests)
         self._follow_steps()
         audit.append(self._entries, at=self.now)
+        ended = [row.id for row in self.workflows.values() if row.ended_at == self.now and row.submitted_by_id]
+        announce(Announcement([case.id for case in self._cases], ended, self.now))
 
     def _wind_down(self) -> None:
         """Ends the steps of ending workflows that have nothing in the air (DESIGN.md section 2)."""
@@ -143,6 +176,7 @@ class Changes:
         self.write_steps()
         for row in step_rows.of_workflows(ending, WINDS_DOWN):
             self.settle_cases(row, "the workflow was abandoned")
+            approval_log.end([row.id], ApprovalStatus.WITHDRAWN, "the workflow was abandoned", now=self.now)
             self.move(row, StepStatus.ABANDONED, verb="abandon", reason="the workflow was abandoned")
 
     def _follow_steps(self) -> None:

@@ -24,6 +24,7 @@ class WorkflowRow:
     winding_down: bool
     wake_at: datetime | None
     ended_at: datetime | None
+    submitted_by_id: int | None
 
     def __post_init__(self) -> None:
         self.status = WorkflowStatus(self.status)
@@ -35,15 +36,17 @@ class DerivedFacts:
 
     steps: dict[StepStatus, int] = field(default_factory=dict)
     open_cases: int = 0
+    open_approvals: int = 0
     wake_at: datetime | None = None
 
     def status_facts(self, row: WorkflowRow) -> WorkflowFacts:
         """The facts that the status is a function of."""
-        return WorkflowFacts(self.steps, self.open_cases, 0, row.sealed, row.winding_down)
+        return WorkflowFacts(self.steps, self.open_cases, self.open_approvals, row.sealed, row.winding_down)
 
 
 _SELECT = (
-    "SELECT id, team_id, policy_version_id, status, sealed, winding_down, wake_at, ended_at FROM checkpoint_workflow"
+    "SELECT id, team_id, policy_version_id, status, sealed, winding_down, wake_at, ended_at, submitted_by_id"
+    " FROM checkpoint_workflow"
 )
 
 # Readiness, limits and time are read in a later statement than the one that took the lock (DESIGN.md section 3).
@@ -59,10 +62,12 @@ WITH step AS (
   SELECT step.workflow_id, step.status, greatest(step.lease_until, step.next_at) AS ready_at,
          step.position = min(step.position) FILTER (WHERE step.status <> 'verified')
            OVER (PARTITION BY step.workflow_id) AS at_front,
-         EXISTS (SELECT FROM checkpoint_case AS question
-                 WHERE question.step_id = step.id AND question.status = 'open') AS asked
+         step.id IN (SELECT step_id FROM checkpoint_case
+                     WHERE status = 'open' AND workflow_id = ANY(%(ids)s)) AS asked,
+         step.id IN (SELECT step_id FROM checkpoint_approval
+                     WHERE status = 'pending' AND workflow_id = ANY(%(ids)s)) AS unapproved
   FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(ids)s))
-SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked),
+SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked), count(*) FILTER (WHERE unapproved),
        min(coalesce(ready_at, %(now)s)) FILTER (
          WHERE at_front AND NOT asked AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
 FROM step GROUP BY workflow_id, status
@@ -70,9 +75,10 @@ FROM step GROUP BY workflow_id, status
 
 _WRITE = """
 UPDATE checkpoint_workflow AS workflow SET version = version + 1, updated_at = %(now)s, status = change.status,
-  winding_down = change.winding_down, wake_at = change.wake_at, ended_at = change.ended_at
+  policy_version_id = change.policy_version_id, winding_down = change.winding_down, wake_at = change.wake_at,
+  ended_at = change.ended_at
 FROM json_to_recordset(%(changes)s) AS change(
-  id uuid, status text, winding_down bool, wake_at timestamptz, ended_at timestamptz)
+  id uuid, status text, policy_version_id uuid, winding_down bool, wake_at timestamptz, ended_at timestamptz)
 WHERE workflow.id = change.id
 """
 
@@ -90,10 +96,11 @@ def lock_due(limit: int) -> list[WorkflowRow]:
 def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, DerivedFacts]:
     """What the stored steps and cases say about these workflows."""
     found = {workflow_id: DerivedFacts() for workflow_id in ids}
-    for workflow_id, status, count, asked, wake_at in statements.fetch(_FACTS, ids=list(ids), now=now):
+    for workflow_id, status, count, asked, unapproved, wake_at in statements.fetch(_FACTS, ids=list(ids), now=now):
         derived = found[workflow_id]
         derived.steps[StepStatus(status)] = count
         derived.open_cases += asked
+        derived.open_approvals += unapproved
         derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
     return found
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from django.contrib.auth.models import User
 
-from checkpoint import audit, clock, doorbell
+from checkpoint import audit, clock, doorbell, pinned
 from checkpoint.canonical import idempotency_key, sha256_hex
 from checkpoint.errors import Forbidden, NotFound
 from checkpoint.models import Intent, PolicyVersion, Step, Team, Workflow
@@ -45,7 +45,7 @@ def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User |
     at = clock.now()
     policy = PolicyVersion.objects.order_by("-number")[0]
     workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
-    attempts = policy.rules["max_attempts"]
+    attempts = pinned.policy(policy.pk).max_attempts
     planned = [
         [_step(step, workflow, attempts) for step in plan.steps]
         for plan, workflow in zip(plans, workflows, strict=True)

@@ -1,8 +1,10 @@
 """The durable record, one noun a file."""
 
+from checkpoint.models.approval import Approval
 from checkpoint.models.artifact import Artifact
 from checkpoint.models.attempt import Attempt, Ending
 from checkpoint.models.audit import AuditEntry, AuditStream
+from checkpoint.models.audit_anchor import AnchoredHead, AuditAnchor
 from checkpoint.models.case import Case
 from checkpoint.models.evidence import Evidence, EvidenceKind
 from checkpoint.models.intent import Intent
@@ -15,8 +17,11 @@ from checkpoint.models.workflow import Workflow
 
 __all__ = [
     "Activity",
+    "AnchoredHead",
+    "Approval",
     "Artifact",
     "Attempt",
+    "AuditAnchor",
     "AuditEntry",
     "AuditStream",
     "Case",

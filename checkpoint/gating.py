@@ -1,0 +1,96 @@
+"""Whether a step may start now, as far as approval goes: one pure function. Plain Python, no framework.
+
+An approval is bound to exact arguments, policy version and tool version (S12, S15) and is used once (S17): the first
+send consumes it. A further send with the same key goes out under the same approval while nothing has changed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from checkpoint.rulings import ApprovalRule
+from checkpoint.states import ApprovalStatus
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What an approval was given for, and what would be sent now."""
+
+    arguments_hash: str
+    policy_version_id: uuid.UUID
+    tool_version_id: uuid.UUID
+
+
+@dataclass(frozen=True)
+class ApprovalFacts:
+    """The newest approval of a step."""
+
+    status: ApprovalStatus
+    pins: Pins
+    expires_at: datetime
+    usable_from: datetime | None
+
+
+@dataclass(frozen=True)
+class Go:
+    """The step may start; `consume` uses the approval up, `ends` closes one that is not needed any more."""
+
+    consume: bool = False
+    ends: ApprovalStatus | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """Ask for approval; an earlier one that no longer fits ends as `ends`."""
+
+    ends: ApprovalStatus | None = None
+
+
+@dataclass(frozen=True)
+class TimedOut:
+    """Nobody answered in time."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Not before that time, unless somebody answers."""
+
+    until: datetime
+
+
+Gate = Go | Request | TimedOut | Hold
+
+_STANDING = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED)
+
+
+def pass_gate(rule: ApprovalRule | None, approval: ApprovalFacts | None, pins: Pins, now: datetime) -> Gate:
+    """What stands between a step and its start.
+
+    Args:
+        rule: what the policy in force asks; None where it asks nothing.
+        approval: the newest approval of the step, if there ever was one.
+        pins: what would be sent now.
+    """
+    if approval is None or approval.status not in _STANDING:
+        return Request() if rule is not None else Go()
+    used = approval.status is ApprovalStatus.CONSUMED
+    unused_ends = None if used else ApprovalStatus.SUPERSEDED
+    if rule is None:
+        return Go(ends=unused_ends)
+    if approval.pins != pins:
+        return Request(ends=unused_ends)
+    return Go() if used else _unused(approval, now)
+
+
+def _unused(approval: ApprovalFacts, now: datetime) -> Gate:
+    """An approval, asked for or given, for exactly what would be sent now."""
+    approved = approval.status is ApprovalStatus.APPROVED
+    if now >= approval.expires_at:
+        return Request(ends=ApprovalStatus.EXPIRED) if approved else TimedOut()
+    if not approved:
+        return Hold(approval.expires_at)
+    if approval.usable_from is not None and now < approval.usable_from:
+        return Hold(approval.usable_from)
+    return Go(consume=True)
