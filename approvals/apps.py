@@ -10,3 +10,10 @@ class ApprovalsConfig(AppConfig):
 
     name = "approvals"
     label = "approvals"
+
+    def ready(self) -> None:
+        """Notices are written in the transactions of the core, which does not know of them."""
+        from approvals import notices
+        from checkpoint.announcements import announced
+
+        announced.connect(notices.hear)

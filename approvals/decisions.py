@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
+from approvals import notices
 from approvals.models import Decision
 from approvals.permissions import DECIDE_CASE
 from approvals.queries import cases_visible_to
@@ -98,6 +99,7 @@ def _decide(request: _Request) -> Decision:
     recovery.apply(changes, case, row, recovery.Answer(request.kind, request.reason, request.operation_id))
     decision = _record(changes, case, request)
     changes.finish()
+    notices.tell_of_decision(decision)
     doorbell.ring_on_commit()
     return decision
 

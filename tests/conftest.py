@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 # Named here because a conftest's fixture wins over one that a plugin (pytest-django) defines under the same name.
+from tests.notice_driver import mail_server, receiver
 from tests.plugin_database import django_db_setup
 from tests.rig import rig
 from tests.sandbox_driver import sandbox, sandbox_process
 from tests.time_driver import time_machine
 
-__all__ = ["django_db_setup", "rig", "sandbox", "sandbox_process", "time_machine"]
+__all__ = ["django_db_setup", "mail_server", "receiver", "rig", "sandbox", "sandbox_process", "time_machine"]

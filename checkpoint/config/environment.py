@@ -79,3 +79,24 @@ def database(url: str) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         "OPTIONS": dict(parse_qsl(parts.query)),
     }
+
+
+def local_address() -> str:
+    """Where the console is on this machine."""
+    return f"http://{text('CHECKPOINT_HOST', '127.0.0.1')}:{text('CHECKPOINT_PORT', '8000')}"
+
+
+def mailers(backend: str) -> dict[str, dict[str, Any]]:
+    """Django's MAILERS for the mail server that EMAIL_HOST names; none without it."""
+    if not text("EMAIL_HOST"):
+        return {}
+    options = {
+        "host": text("EMAIL_HOST"),
+        "port": int(text("EMAIL_PORT", "0")) or None,  # None: by the kind of encryption
+        "username": text("EMAIL_HOST_USER"),
+        "password": text("EMAIL_HOST_PASSWORD"),
+        "use_tls": flag("EMAIL_USE_TLS"),
+        "use_ssl": flag("EMAIL_USE_SSL"),
+        "timeout": float(text("EMAIL_TIMEOUT", "20")),
+    }
+    return {"default": {"BACKEND": backend, "OPTIONS": options}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.utils.csp import CSP
 
 from checkpoint.config import environment
@@ -106,6 +108,16 @@ LOGGING = {
     "handlers": {"output": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["output"], "level": environment.text("LOG_LEVEL", "WARNING")},
 }
+
+# Notices. Without EMAIL_HOST there is no mailer, and nothing is mailed. EMAIL_TIMEOUT is for one mail as a whole.
+CHECKPOINT_BASE_URL = environment.text("CHECKPOINT_BASE_URL", environment.local_address()).rstrip("/")
+CHECKPOINT_REMIND_AFTER = timedelta(seconds=float(environment.text("CHECKPOINT_REMIND_AFTER", "14400")))
+CHECKPOINT_ESCALATE_AFTER = timedelta(seconds=float(environment.text("CHECKPOINT_ESCALATE_AFTER", "86400")))
+CHECKPOINT_NOTICE_ATTEMPTS = int(environment.text("CHECKPOINT_NOTICE_ATTEMPTS", "48"))  # about eleven hours
+CHECKPOINT_PRIVATE_WEBHOOK_HOSTS = environment.words("CHECKPOINT_PRIVATE_WEBHOOK_HOSTS")
+DEFAULT_FROM_EMAIL = environment.text("DEFAULT_FROM_EMAIL", "checkpoint@localhost")
+MAILERS = environment.mailers("workers.notices.mail.DeadlineEmailBackend")
+SILENCED_SYSTEM_CHECKS = ["mail.W001"]  # having no mailer is one way to run
 
 # Browsers. CHECKPOINT_HTTPS=1 says that a TLS proxy stands in front; without it cookies must also work on loopback.
 HTTPS = environment.flag("CHECKPOINT_HTTPS")

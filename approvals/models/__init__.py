@@ -1,0 +1,9 @@
+"""What people answered, and what they are told, one noun a file."""
+
+from approvals.models.decision import Decision
+from approvals.models.notice import Delivery, Notice
+from approvals.models.notice_channel import NoticeChannel
+from approvals.models.notice_settings import NoticeSettings
+from approvals.models.notice_timer import NoticeTimer
+
+__all__ = ["Decision", "Delivery", "Notice", "NoticeChannel", "NoticeSettings", "NoticeTimer"]

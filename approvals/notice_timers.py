@@ -1,0 +1,37 @@
+"""Reminders and escalations: timers in the database that go off once, and do nothing where the question is closed."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+from approvals import notices
+from approvals.notice_rules import NoticeKind
+from checkpoint import statements
+from checkpoint.transactions import one_transaction
+
+AT_ONCE = 200
+
+_DUE = """
+SELECT id, kind, case_id, checkpoint_now() FROM approvals_noticetimer
+WHERE fired_at IS NULL AND due_at <= (SELECT checkpoint_now()) ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+"""
+# Read in a later statement than the one that took the locks: a decision may have been committed meanwhile.
+_OPEN = "SELECT id FROM checkpoint_case WHERE id = ANY(%(cases)s) AND status = 'open'"
+_FIRED = "UPDATE approvals_noticetimer SET fired_at = %(at)s WHERE id = ANY(%(timers)s)"
+
+
+@one_transaction
+def fire() -> int:
+    """Writes the notices of the timers that are due, AT_ONCE at most; returns how many timers that were."""
+    due = statements.fetch(_DUE, limit=AT_ONCE)
+    if not due:
+        return 0
+    at: datetime = due[0][3]
+    still_open = {row[0] for row in statements.fetch(_OPEN, cases=[case_id for _, _, case_id, _ in due if case_id])}
+    for kind, write in ((NoticeKind.REMINDER, notices.remind), (NoticeKind.ESCALATION, notices.escalate)):
+        cases: list[uuid.UUID] = [row[2] for row in due if row[1] == kind and row[2] in still_open]
+        if cases:
+            write(cases, at=at)
+    statements.change(_FIRED, at=at, timers=[row[0] for row in due])
+    return len(due)
