@@ -1,1 +1,41 @@
-"""What is true."""
+"""What is true. Imports nothing of `approvals` and `workers`.
+
+The nouns (DESIGN.md section 1, one file each in `models/`): a Workflow is one long task of one agent; its Steps are
+intended effects, each with one idempotency key that an Intent holds for ever. An Attempt is one try at executing a
+step, made under a lease and a fence that only rises. Evidence is one fact with its source, time and standing. A Case is
+a question to a person, an Approval permission given before the start. Every change is an AuditEntry in a hash chain.
+
+The states and their arrows are data in `states.py`. Python checks them for the message, PostgreSQL (`laws.py`) for the
+truth.
+
+What is true after a crash, by what the journal says of a step:
+
+    planned, prepared   nothing left this system: prepare, or execute with the stored key
+    started, leased     another worker has it: nothing
+    started, not leased the effect may have happened: look it up, send again where the key is honoured, or ask
+    committed           it happened, perhaps not visibly: verify
+    verified            done: the next position may run
+    failed              it did not happen: try again if policy and budget allow, else ask
+    uncertain           a person is asked: nothing until a decision, or until evidence settles it
+
+and by where the process died:
+
+    before a turn's commit      nothing of that turn happened; its reports are lost and its calls are looked up
+    after a turn's commit       all of it happened; the calls that it claimed were, or were not, made
+    in a call                   between the commit of `started` and the commit of its receipt only the outside knows
+    before a verb's commit      nothing of a decision, submission or answer happened
+    after a verb's commit       it happened; a lost doorbell is made good by the sweeper within a second
+
+Who does what:
+
+    submitting      documents, plans, argument_schemas, references, canonical  ->  workflows.submit
+    working         journal.take_turn: recording (what came back), claiming (what may run next)
+    thinking        decide (after a crash), gating (before a start), states.workflow_status: pure, no framework
+    writing         transitions.Changes, the sole writer of states; fencing, of leases; audit, of the trail
+    sets            step_rows, workflow_rows, attempt_log, evidence_log, case_log, approval_log over statements
+    people          recovery (what an answer does), questions (what is asked), denials (who was refused)
+    living          leases, live_workers: death is noticed by session locks, leases end by database time
+
+Every public verb opens one transaction; every helper that writes demands one; pages, commands and tasks open none. Locks
+are taken in one order: workflows by id, intents, steps, approvals, cases.
+"""
