@@ -36,6 +36,6 @@ Who does what:
     people          recovery (what an answer does), questions (what is asked), denials (who was refused)
     living          leases, live_workers: death is noticed by session locks, leases end by database time
 
-Every public verb opens one transaction; every helper that writes demands one; pages, commands and tasks open none. Locks
-are taken in one order: workflows by id, intents, steps, approvals, cases.
+Every public verb opens one transaction; every helper that writes demands one; pages, commands and tasks open none.
+Locks are taken in one order: workflows by id, intents, steps, approvals, cases.
 """

@@ -139,6 +139,18 @@ class RecordDamaged(CheckpointError):
     code = "record_damaged"
 
 
+class AnchorKeyUnusable(CheckpointError):
+    """The key that signs audit anchors is missing or of the wrong kind; nothing was anchored."""
+
+    code = "anchor_key_unusable"
+
+
+class AnchorUnreadable(CheckpointError):
+    """What was given is no anchor, or not as it was signed; it proves nothing."""
+
+    code = "anchor_unreadable"
+
+
 class ArtifactTooLarge(CheckpointError):
     """The artifact has more bytes than this installation keeps; nothing was stored."""
 

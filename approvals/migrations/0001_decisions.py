@@ -7,33 +7,55 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('checkpoint', '0002_record'),
+        ("checkpoint", "0002_record"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Decision',
+            name="Decision",
             fields=[
-                ('id', models.UUIDField(default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=20)),
-                ('reason', models.TextField()),
-                ('operation_id', models.CharField(blank=True, default='', max_length=255)),
-                ('person_name', models.CharField(max_length=150)),
-                ('channel', models.CharField(max_length=20)),
-                ('step_version', models.PositiveIntegerField(help_text='What the person saw.')),
-                ('arguments_hash', models.CharField(blank=True, help_text='What the person saw.', max_length=64)),
-                ('decided_at', models.DateTimeField()),
-                ('case', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='decision', to='checkpoint.case')),
-                ('person', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='decisions', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=checkpoint.models.identifiers.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("kind", models.CharField(max_length=20)),
+                ("reason", models.TextField()),
+                ("operation_id", models.CharField(blank=True, default="", max_length=255)),
+                ("person_name", models.CharField(max_length=150)),
+                ("channel", models.CharField(max_length=20)),
+                ("step_version", models.PositiveIntegerField(help_text="What the person saw.")),
+                ("arguments_hash", models.CharField(blank=True, help_text="What the person saw.", max_length=64)),
+                ("decided_at", models.DateTimeField()),
+                (
+                    "case",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="decision", to="checkpoint.case"
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="decisions",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'permissions': [('decide_case', 'Can decide cases')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['confirm', 'retry', 'abandon', 'continue', 'acknowledge'])), name='decision_kind_known')],
+                "permissions": [("decide_case", "Can decide cases")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["confirm", "retry", "abandon", "continue", "acknowledge"])),
+                        name="decision_kind_known",
+                    )
+                ],
             },
         ),
     ]

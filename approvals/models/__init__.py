@@ -5,5 +5,6 @@ from approvals.models.notice import Delivery, Notice
 from approvals.models.notice_channel import NoticeChannel
 from approvals.models.notice_settings import NoticeSettings
 from approvals.models.notice_timer import NoticeTimer
+from approvals.models.signature import Signature
 
-__all__ = ["Decision", "Delivery", "Notice", "NoticeChannel", "NoticeSettings", "NoticeTimer"]
+__all__ = ["Decision", "Delivery", "Notice", "NoticeChannel", "NoticeSettings", "NoticeTimer", "Signature"]
