@@ -184,16 +184,20 @@ WHERE NOT EXISTS (SELECT FROM checkpoint_auditstream AS stream WHERE stream.id =
 
 
 def _first_problem(stream: AuditStream) -> tuple[int, str] | None:
-    seq, previous = 0, FIRST_HASH
-    for entry in stream.entries.order_by("seq").iterator():
-        seq += 1
-        problem = _problem(entry, seq, previous)
-        if problem:
-            return seq, problem
-        previous = entry.hash
-    if (seq, previous) != (stream.last_seq, stream.last_hash):
-        return seq + 1, f"the chain ends at {seq}, its head says {stream.last_seq}"
-    return None
+    """Reads entries before the head that they must reach, and goes on while others append to the stream meanwhile."""
+    seq, previous, walked_to = 0, FIRST_HASH, -1
+    while seq > walked_to:
+        walked_to = seq
+        for entry in stream.entries.filter(seq__gt=walked_to).order_by("seq").iterator():
+            seq += 1
+            problem = _problem(entry, seq, previous)
+            if problem:
+                return seq, problem
+            previous = entry.hash
+        stream.refresh_from_db()
+        if (seq, previous) == (stream.last_seq, stream.last_hash):
+            return None
+    return seq + 1, f"the chain ends at {seq}, its head says {stream.last_seq}"
 
 
 def _problem(entry: AuditEntry, seq: int, previous: str) -> str:

@@ -17,6 +17,8 @@ Person = User | AnonymousUser
 VIEW_ALL_WORKFLOWS = "checkpoint.view_all_workflows"
 SUBMIT_WORKFLOW = "checkpoint.submit_workflow"
 ADMINISTER_WORKFLOW = "checkpoint.administer_workflow"
+VIEW_AUDIT = "checkpoint.view_audit"
+ADMINISTER_PEOPLE = "checkpoint.administer_people"
 
 
 def workflows_visible_to(person: Person) -> QuerySet[Workflow]:
@@ -43,3 +45,12 @@ def require(person: Person, permission: str, *, action: str) -> None:
     """Raises Forbidden unless the person holds the permission. `action` completes "you may not …"."""
     if not person.has_perm(permission):
         raise Forbidden(f"You may see this, but you may not {action}. Ask an administrator for “{permission}”.")
+
+
+def admit(person: Person | None, permission: str, *, action: str) -> None:
+    """As `require`, where there is nothing to see without the permission either.
+
+    None is whoever runs a command on this machine without naming an account: the machine is theirs.
+    """
+    if person is not None and not person.has_perm(permission):
+        raise Forbidden(f"You may not {action}. Ask an administrator for “{permission}”.")

@@ -20,6 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "checkpoint.config.settings")
 
 QUEUE = "checkpoint"
 SWEEP_SECONDS = 1.0
+ANCHOR_SECONDS = settings.CHECKPOINT_ANCHOR_MINUTES * 60
 VISIBILITY_SECONDS = 60
 ON_POSTGRES = "pgmq://localhost"
 
@@ -66,6 +67,11 @@ app.conf.update(
     timezone="UTC",
     beat_schedule={
         "sweep": {"task": "workers.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
+        "anchor_audit": {
+            "task": "workers.tasks.anchor_audit",
+            "schedule": ANCHOR_SECONDS,
+            "options": {"expires": ANCHOR_SECONDS},
+        },
     },
 )
 app.autodiscover_tasks()

@@ -30,6 +30,10 @@ BROKER_URL = environment.text("BROKER_URL")
 CHECKPOINT_HANDS = int(environment.text("CHECKPOINT_HANDS", "16"))  # calls in flight per worker process
 CHECKPOINT_LEASE_SECONDS = float(environment.text("CHECKPOINT_LEASE_SECONDS", "15"))  # renewed three times as often
 
+# Audit anchors. A PEM file with an Ed25519 key, the same on every host; without it one is made in CHECKPOINT_HOME.
+CHECKPOINT_ANCHOR_KEY = environment.text("CHECKPOINT_ANCHOR_KEY")
+CHECKPOINT_ANCHOR_MINUTES = float(environment.text("CHECKPOINT_ANCHOR_MINUTES", "10"))
+
 # Artifacts: their bytes, by hash. STORAGES["default"] can put them elsewhere.
 MEDIA_ROOT = CHECKPOINT_HOME / "artifacts"
 CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))  # bytes

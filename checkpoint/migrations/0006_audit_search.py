@@ -6,7 +6,7 @@ from checkpoint.migrations._grants import give
 
 NAMES = {"view_audit": "Can search and export every audit stream"}
 GRANTS = {"Auditor": ("view_audit",), "Admin": ("view_audit",)}
-NOT_ENGINE = ~models.Q(channel="engine")
+NOT_BY_ENGINE = ~models.Q(channel="engine")
 
 
 class Migration(migrations.Migration):
@@ -23,10 +23,11 @@ class Migration(migrations.Migration):
         migrations.AddIndex("auditentry", models.Index(fields=["at"], name="audit_newest")),
         migrations.AddIndex("auditentry", models.Index(fields=["verb", "at"], name="audit_newest_of_verb")),
         migrations.AddIndex(
-            "auditentry", models.Index(fields=["at"], name="audit_newest_of_people", condition=NOT_ENGINE)
+            "auditentry", models.Index(fields=["at"], name="audit_newest_of_people", condition=NOT_BY_ENGINE)
         ),
         migrations.AddIndex(
-            "auditentry", models.Index(fields=["actor", "at"], name="audit_newest_of_person", condition=NOT_ENGINE)
+            "auditentry",
+            models.Index(fields=["actor", "at"], name="audit_newest_of_actor", condition=~models.Q(actor="engine")),
         ),
         migrations.RunPython(give("checkpoint", "auditentry", NAMES, GRANTS), migrations.RunPython.noop),
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.db import models
 
-from checkpoint.people import ENGINE_CHANNEL
+from checkpoint.people import ENGINE, ENGINE_CHANNEL
 
-NOT_ENGINE = ~models.Q(channel=ENGINE_CHANNEL)
+NOT_BY_ENGINE = ~models.Q(channel=ENGINE_CHANNEL)
 
 
 class AuditStream(models.Model):
@@ -45,8 +45,8 @@ class AuditEntry(models.Model):
         indexes = [
             models.Index(fields=["at"], name="audit_newest"),
             models.Index(fields=["verb", "at"], name="audit_newest_of_verb"),
-            models.Index(fields=["at"], name="audit_newest_of_people", condition=NOT_ENGINE),
-            models.Index(fields=["actor", "at"], name="audit_newest_of_person", condition=NOT_ENGINE),
+            models.Index(fields=["at"], name="audit_newest_of_people", condition=NOT_BY_ENGINE),
+            models.Index(fields=["actor", "at"], name="audit_newest_of_actor", condition=~models.Q(actor=ENGINE.name)),
         ]
 
     def __str__(self) -> str:
