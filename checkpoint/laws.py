@@ -132,6 +132,8 @@ def approvals() -> Iterable[str]:
     yield from _status_laws(table, states.APPROVAL_INITIAL, states.APPROVAL_ARROWS)
     asked = ("id", "workflow_id", "step_id", "rule", "arguments_hash", "policy_version_id", "tool_version_id")
     yield _law(table, "request_is_fixed", "UPDATE", _changed(*asked, "requested_at", "expires_at"))
+    closed = f"OLD.closed_at IS NOT NULL AND ({_changed('closed_at', 'closing', 'usable_from')})"
+    yield _law(table, "closing_is_final", "UPDATE", closed)
     yield from never_deleted(table)
 
 

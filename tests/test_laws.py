@@ -15,8 +15,10 @@ from approvals.models import Decision
 from checkpoint import clock, laws
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.config.environment import BASE_DIR
-from checkpoint.models import Artifact, Case, Intent, Step, Workflow
+from checkpoint.models import Approval, Artifact, Case, Intent, Step, Workflow
 from checkpoint.states import (
+    APPROVAL_ARROWS,
+    APPROVAL_INITIAL,
     CASE_ARROWS,
     CASE_INITIAL,
     STEP_ARROWS,
@@ -24,6 +26,7 @@ from checkpoint.states import (
     WORKFLOW_ARROWS,
     WORKFLOW_INITIAL,
     WORKFLOW_TERMINAL,
+    ApprovalStatus,
     CaseStatus,
     StepStatus,
     WorkflowStatus,
@@ -36,6 +39,7 @@ __all__ = ["application", "raw", "superuser"]
 pytestmark = pytest.mark.usefixtures("database")
 
 WORKFLOW, STEP, CASE, ATTEMPT = ("checkpoint_workflow", "checkpoint_step", "checkpoint_case", "checkpoint_attempt")
+APPROVAL = "checkpoint_approval"
 STREAM, DECISION = "checkpoint_auditstream", "approvals_decision"
 S, W = StepStatus, WorkflowStatus
 NOW = "2026-12-01T12:00:00Z"
@@ -77,6 +81,19 @@ def case_in(status: CaseStatus) -> Case:
     return made
 
 
+def approval_in(status: ApprovalStatus) -> Approval:
+    """A request for approval in that status."""
+    step = factories.step(factories.workflow(), S.PREPARED)
+    made = Approval.objects.create(
+        workflow=step.workflow, step=step, rule={}, arguments_hash=step.arguments_hash, requested_at=clock.now(),
+        policy_version=step.workflow.policy_version, tool_version=step.tool_version, expires_at=clock.now(),
+    )  # fmt: skip
+    for target in way_to(status, APPROVAL_INITIAL, APPROVAL_ARROWS):
+        closed = {"closed_at": clock.now()} if not APPROVAL_ARROWS[target] else {}
+        Approval.objects.filter(pk=made.pk).update(status=target, **closed)
+    return made
+
+
 # --- arrows
 
 
@@ -107,6 +124,22 @@ def test_a_case_moves_along_its_arrows_and_no_others(raw: RawSession) -> None:
             answer = raw.updates(CASE, row, status=target.value, closed_at=closed)
             assert (answer == ACCEPTED) == (target in CASE_ARROWS[source]), (source, target)
             assert answer in (ACCEPTED, "legal_arrows_only", "closing_is_final")
+
+
+def test_an_approval_moves_along_its_arrows_and_no_others(raw: RawSession) -> None:
+    for source in ApprovalStatus:
+        row = approval_in(source).pk
+        answers = {to: raw.updates(APPROVAL, row, status=to.value) for to in ApprovalStatus if to is not source}
+        assert answers == {to: ACCEPTED if to in APPROVAL_ARROWS[source] else "legal_arrows_only" for to in answers}, (
+            source
+        )
+
+
+def test_an_approval_begins_as_a_request(raw: RawSession) -> None:
+    row = approval_in(ApprovalStatus.WITHDRAWN).pk
+    for status in ApprovalStatus:
+        answer = raw.inserts_copy(APPROVAL, row, id=uuid.uuid4(), status=status.value)
+        assert answer == (ACCEPTED if status in APPROVAL_INITIAL else "initial_states_only")
 
 
 def test_a_workflow_begins_in_an_initial_state(raw: RawSession) -> None:
@@ -254,6 +287,27 @@ def test_how_a_case_was_closed_stands(raw: RawSession) -> None:
         assert raw.updates(CASE, case.pk, **{column: value}) == "closing_is_final"
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("id", uuid.uuid4()), ("workflow_id", uuid.uuid4()), ("step_id", uuid.uuid4()), ("rule", "[]"),
+        ("arguments_hash", "x"), ("policy_version_id", uuid.uuid4()), ("tool_version_id", uuid.uuid4()),
+        ("requested_at", NOW), ("expires_at", NOW),
+    ],
+)  # fmt: skip
+def test_what_approval_was_asked_for_does_not_change(raw: RawSession, column: str, value: Any) -> None:
+    """Least of all what it is bound to, once it was given."""
+    given = approval_in(ApprovalStatus.APPROVED)
+    assert raw.updates(APPROVAL, given.pk, **{column: value}) == "request_is_fixed"
+
+
+@pytest.mark.parametrize("status", [ApprovalStatus.CONSUMED, ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED])
+def test_how_an_approval_ended_stands(raw: RawSession, status: ApprovalStatus) -> None:
+    ended = approval_in(status)
+    for column, value in {"closed_at": NOW, "closing": "otherwise", "usable_from": NOW}.items():
+        assert raw.updates(APPROVAL, ended.pk, **{column: value}) == "closing_is_final"
+
+
 def test_the_head_of_an_audit_stream_only_goes_on(raw: RawSession) -> None:
     workflow = factories.workflow()
     factories.audited(workflow, "submit", "workflow")
@@ -280,9 +334,10 @@ def one_row_in_every_table() -> None:
     Intent.objects.create(team=step.workflow.team, owner=step, key=step.idempotency_key, arguments_hash="h")
     Artifact.objects.create(workflow=step.workflow, name="x", media_type="text/plain", sha256="0" * 64, size=1)
     decision()
+    approval_in(ApprovalStatus.PENDING)
 
 
-KEPT = (*laws.APPEND_ONLY, *laws.NEVER_DELETED, DECISION)
+KEPT = (*laws.APPEND_ONLY, *laws.NEVER_DELETED, DECISION, APPROVAL)
 
 
 def test_nothing_of_the_record_can_be_deleted(raw: RawSession, application: RawSession) -> None:

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoint.models import Case, Step
+from checkpoint.models import Approval, Case, Step
 from checkpoint.states import (
+    APPROVAL_ARROWS,
+    APPROVAL_INITIAL,
     CASE_ARROWS,
     CASE_INITIAL,
     CASE_RULES,
@@ -22,6 +24,7 @@ from checkpoint.states import (
     WORKFLOW_ARROWS,
     WORKFLOW_INITIAL,
     WORKFLOW_TERMINAL,
+    ApprovalStatus,
     CaseReason,
     CaseStatus,
     Decision,
@@ -135,6 +138,7 @@ def test_every_state_has_an_entry() -> None:
     assert set(WORKFLOW_ARROWS) == set(W)
     assert set(STEP_ARROWS) == set(S)
     assert set(CASE_ARROWS) == set(CaseStatus)
+    assert set(APPROVAL_ARROWS) == set(ApprovalStatus)
     assert set(CASE_RULES) == set(CaseReason)
 
 
@@ -144,6 +148,7 @@ def test_every_state_has_an_entry() -> None:
         (WORKFLOW_ARROWS, WORKFLOW_TERMINAL),
         (STEP_ARROWS, STEP_TERMINAL),
         (CASE_ARROWS, {CaseStatus.DECIDED, CaseStatus.SETTLED}),
+        (APPROVAL_ARROWS, set(ApprovalStatus) - {ApprovalStatus.PENDING, ApprovalStatus.APPROVED}),
     ],
 )
 def test_exactly_the_terminal_states_lead_nowhere_and_no_arrow_stays(
@@ -155,7 +160,12 @@ def test_exactly_the_terminal_states_lead_nowhere_and_no_arrow_stays(
 
 @pytest.mark.parametrize(
     ("arrows", "initial"),
-    [(WORKFLOW_ARROWS, WORKFLOW_INITIAL), (STEP_ARROWS, STEP_INITIAL), (CASE_ARROWS, CASE_INITIAL)],
+    [
+        (WORKFLOW_ARROWS, WORKFLOW_INITIAL),
+        (STEP_ARROWS, STEP_INITIAL),
+        (CASE_ARROWS, CASE_INITIAL),
+        (APPROVAL_ARROWS, APPROVAL_INITIAL),
+    ],
 )
 def test_every_state_is_reached_from_an_initial_one(arrows: dict[str, frozenset[str]], initial: frozenset[str]) -> None:
     reached: set[str] = set(initial)
@@ -164,7 +174,7 @@ def test_every_state_is_reached_from_an_initial_one(arrows: dict[str, frozenset[
     assert reached == set(arrows)
 
 
-def _methods(model: type[Step | Case]) -> set[tuple[str, str]]:
+def _methods(model: type[Step | Case | Approval]) -> set[tuple[str, str]]:
     field = model._meta.get_field("status")
     return {(str(move.source), str(move.target)) for move in field.get_all_transitions(model)}
 
@@ -176,6 +186,13 @@ def test_the_methods_of_a_step_are_its_arrows() -> None:
 
 def test_the_methods_of_a_case_are_its_arrows() -> None:
     assert _methods(Case) == {(s.value, t.value) for s, targets in CASE_ARROWS.items() for t in targets}
+
+
+def test_the_methods_of_an_approval_are_what_people_do_along_its_arrows() -> None:
+    """The rest (consumed, expired, superseded) happens in sets."""
+    by_hand = {ApprovalStatus.APPROVED, ApprovalStatus.REJECTED, ApprovalStatus.WITHDRAWN}
+    arrows = {(s.value, t.value) for s, targets in APPROVAL_ARROWS.items() for t in targets & by_hand}
+    assert _methods(Approval) == arrows
 
 
 @pytest.mark.parametrize("reason", CaseReason)

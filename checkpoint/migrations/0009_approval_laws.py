@@ -6,7 +6,14 @@ from django.db import migrations
 from checkpoint import laws
 
 TABLE = "checkpoint_approval"
-LAWS = ("initial_states_only", "legal_arrows_only", "request_is_fixed", "never_deleted", "never_truncated")
+LAWS = (
+    "initial_states_only",
+    "legal_arrows_only",
+    "request_is_fixed",
+    "closing_is_final",
+    "never_deleted",
+    "never_truncated",
+)
 
 
 def install(apps, schema_editor):
