@@ -1,0 +1,104 @@
+"""Policies in words, for the people who read why. Plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from approvals.rulings import ApprovalRule, DecisionRule, Decisions, OnTimeout, Ruling, Scope
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def words_of_changes(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a rule sets, member by member, as it is written: "approval.needed 2", "step_up true"."""
+    return tuple(_members(value, ""))
+
+
+def _members(value: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for name, member in value.items():
+        if isinstance(member, Mapping) and member:
+            yield from _members(member, f"{prefix}{name}.")
+        elif isinstance(member, Mapping):
+            yield f"{prefix}{name}"
+        else:
+            yield f"{prefix}{name} {_scalar(member)}"
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def approval_in_words(rule: ApprovalRule | None) -> str:
+    """ "2 of Approver, within 1 day, never the submitter; then it expires" """
+    if rule is None:
+        return "no approval"
+    parts = [f"{_people(rule)} {'for the whole plan' if rule.scope is Scope.PLAN else 'for the step'}"]
+    parts += [f"after {duration(rule.wait_seconds)}"] if rule.wait_seconds else []
+    parts += [f"within {duration(rule.expires_seconds)}"]
+    parts += ["the submitter may be one of them"] if rule.self_approval else []
+    return f"{', '.join(parts)}; without an answer {_timeout(rule)}"
+
+
+def _people(rule: ApprovalRule) -> str:
+    same = " (one person may count twice)" if rule.needed > 1 and not rule.distinct else ""
+    return f"{rule.needed} of {' or '.join(rule.groups)}{same}"
+
+
+def _timeout(rule: ApprovalRule) -> str:
+    return {
+        OnTimeout.APPROVE: "it counts as approved",
+        OnTimeout.ESCALATE: f"{' or '.join(rule.escalate_to)} is asked",
+        OnTimeout.EXPIRE: "it expires",
+        OnTimeout.REJECT: "it is rejected",
+    }[rule.on_timeout]
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the largest unit in which they are whole: "2 hours"."""
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds % size == 0), (1, "second"))
+    amount = seconds / size
+    return f"{amount:g} {unit}{'' if amount == 1 else 's'}"
+
+
+def differences(before: Ruling, after: Ruling) -> tuple[str, ...]:
+    """What the second ruling changes, a sentence each; empty where the two are equal."""
+    return tuple(_differences(before, after))
+
+
+def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
+    if before.approval != after.approval:
+        yield f"approval: {approval_in_words(before.approval)} → {approval_in_words(after.approval)}"
+    for area in ("budgets", "limits", "drift"):
+        yield from _changed_fields(area, getattr(before, area), getattr(after, area))
+    yield from _changed_decisions(before.decisions, after.decisions)
+    if before.step_up != after.step_up:
+        yield f"step_up: {_scalar(before.step_up)} → {_scalar(after.step_up)}"
+
+
+def _changed_fields(area: str, before: Any, after: Any) -> Iterator[str]:
+    for each in fields(before):
+        old, new = getattr(before, each.name), getattr(after, each.name)
+        if old != new:
+            yield f"{area}.{each.name}: {_limit(old)} → {_limit(new)}"
+
+
+def _limit(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _changed_decisions(before: Decisions, after: Decisions) -> Iterator[str]:
+    for reason, answers in before.items():
+        if answers != after[reason]:
+            yield f"decisions.{reason}: {_answers(answers)} → {_answers(after[reason])}"
+
+
+def _answers(answers: Mapping[Any, DecisionRule]) -> str:
+    return ", ".join(f"{decision} by {_how_many(rule)}" for decision, rule in answers.items())
+
+
+def _how_many(rule: DecisionRule) -> str:
+    return f"{rule.needed}" + (f" of {' or '.join(rule.groups)}" if rule.groups else "")
