@@ -56,7 +56,10 @@ _SENTENCES = {
     CaseReason.DUPLICATE_EFFECT: "A late answer shows that “{step}” may have taken effect twice.",
     CaseReason.RETRIES_EXHAUSTED: "“{step}” did not take effect, and no tries are left: {tool} was refused each time.",
     CaseReason.POLICY_CHANGED: "The policy changed since “{step}” was planned, and it wants a person to look.",
+    CaseReason.PROMPT_CHANGED: "The agent's prompt changed since “{step}” was planned, and policy wants a person to look.",
     CaseReason.TOOL_CHANGED: "No running worker has the version of {tool} that “{step}” was planned with.",
+    CaseReason.ARTIFACT_MISMATCH: "An artifact that “{step}” needs is missing, or is not what its hash says.",
+    CaseReason.COMPENSATION_FAILED: "“{step}” was to undo an earlier effect with {tool}, and did not take effect.",
     CaseReason.PLAN_INVALID: "“{step}” cannot be prepared: its arguments do not fit {tool}.",
     CaseReason.RECORD_DAMAGED: "The stored result of “{step}” does not match its own hash.",
 }
@@ -69,7 +72,10 @@ _UNKNOWN = {
     CaseReason.DUPLICATE_EFFECT: "Whether the provider carried out both requests.",
     CaseReason.RETRIES_EXHAUSTED: "What has to change for the provider to accept it.",
     CaseReason.POLICY_CHANGED: "Whether the step is still wanted under the policy now in force.",
+    CaseReason.PROMPT_CHANGED: "Whether the agent would still plan this step.",
     CaseReason.TOOL_CHANGED: "Whether the present version of the tool does the same.",
+    CaseReason.ARTIFACT_MISMATCH: "What the artifact was.",
+    CaseReason.COMPENSATION_FAILED: "How else the earlier effect can be undone.",
     CaseReason.PLAN_INVALID: "What the agent meant to pass on.",
     CaseReason.RECORD_DAMAGED: "What the result was.",
 }
