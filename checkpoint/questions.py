@@ -56,7 +56,7 @@ _SENTENCES = {
     CaseReason.DUPLICATE_EFFECT: "A late answer shows that “{step}” may have taken effect twice.",
     CaseReason.RETRIES_EXHAUSTED: "“{step}” did not take effect, and no tries are left: {tool} was refused each time.",
     CaseReason.POLICY_CHANGED: "The policy changed since “{step}” was planned, and it wants a person to look.",
-    CaseReason.PROMPT_CHANGED: "The agent's prompt changed since “{step}” was planned, and policy wants a person to look.",
+    CaseReason.PROMPT_CHANGED: "The agent's prompt changed since “{step}” was planned, and a person is to look.",
     CaseReason.TOOL_CHANGED: "No running worker has the version of {tool} that “{step}” was planned with.",
     CaseReason.ARTIFACT_MISMATCH: "An artifact that “{step}” needs is missing, or is not what its hash says.",
     CaseReason.COMPENSATION_FAILED: "“{step}” was to undo an earlier effect with {tool}, and did not take effect.",
