@@ -13,7 +13,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
@@ -26,6 +25,8 @@ from workers.registry import Deadline, Tool, boot_time
 log = logging.getLogger(__name__)
 
 COLLECT_SECONDS = 0.2
+# Once one call has come back, others that come back this soon are recorded with it, by one commit.
+GATHER_SECONDS = 0.002
 DATABASE_PATIENCE_SECONDS = 60.0
 
 
@@ -39,10 +40,12 @@ class Engine:
         self.tools = tools
         self.hands = hands
         self.draining = draining
-        self._pool = ThreadPoolExecutor(hands, thread_name_prefix="hand")
+        self._claimed: queue.SimpleQueue[tuple[Claim, Deadline] | None] = queue.SimpleQueue()
         self._finished: queue.SimpleQueue[Report] = queue.SimpleQueue()
         self._in_flight: dict[uuid.UUID, tuple[Claim, Deadline]] = {}
         self._guard = threading.Lock()
+        for number in range(hands):
+            threading.Thread(target=self._hand, name=f"hand-{number}", daemon=True).start()
 
     def run_until_idle(self) -> int:
         """Works until nothing is ready and nothing is in flight; returns the number of calls made.
@@ -69,18 +72,21 @@ class Engine:
 
     def close(self) -> None:
         """Lets the hands go. Call it when nothing is in flight."""
-        self._pool.shutdown(wait=False)
+        for _ in range(self.hands):
+            self._claimed.put(None)
 
     def _collect(self) -> list[Report]:
-        """What has finished; waits for the first while any hand is busy and none is free to claim for."""
+        """What has finished: waits for the first while any hand is busy, then a moment for those that follow it."""
         reports: list[Report] = []
+        wait_until = time.monotonic() + COLLECT_SECONDS
         try:
-            if self._in_flight:
-                reports.append(self._finished.get(timeout=COLLECT_SECONDS))
-            while True:
-                reports.append(self._finished.get_nowait())
+            while len(reports) < len(self._in_flight):
+                reports.append(self._finished.get(timeout=max(wait_until - time.monotonic(), 0.0)))
+                if len(reports) == 1:
+                    wait_until = time.monotonic() + GATHER_SECONDS
         except queue.Empty:
-            return reports
+            pass
+        return reports
 
     def _turn(self, reports: list[Report]) -> list[Claim]:
         """One transaction, then the calls that it claimed. The deadline counts from before the claim."""
@@ -116,13 +122,18 @@ class Engine:
     def _hand_out(self, claim: Claim, deadline: Deadline) -> None:
         with self._guard:
             self._in_flight[claim.step_id] = (claim, deadline)
-        self._pool.submit(self._work, claim, deadline)
+        self._claimed.put((claim, deadline))
 
-    def _work(self, claim: Claim, deadline: Deadline) -> None:
+    def _hand(self) -> None:
+        """One hand: makes the calls that are handed to it until it is let go."""
+        while (handed := self._claimed.get()) is not None:
+            self._finished.put(self._call(*handed))
+
+    def _call(self, claim: Claim, deadline: Deadline) -> Report:
         crash_points.reach(f"before_call/{claim.activity.value}", claim.step_name)
         outcome = make_call(self.tools[claim.tool], claim, deadline)
         crash_points.reach(f"after_call/{claim.activity.value}", claim.step_name)
-        self._finished.put(Report(claim, outcome))
+        return Report(claim, outcome)
 
 
 def patiently[R](verb: Callable[[], R]) -> R:
