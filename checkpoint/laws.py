@@ -85,37 +85,38 @@ FUNCTIONS = {
 }
 
 
-def _changed(*columns: str) -> str:
+def changed(*columns: str) -> str:
+    """SQL that says whether an UPDATE changes one of the columns."""
     return " OR ".join(f"NEW.{column} IS DISTINCT FROM OLD.{column}" for column in columns)
 
 
 # Table and name of the law, and when an UPDATE breaks it. What says what the effect is, what was asked and how it ended
 # is written once; numbers that guards compare only rise.
 _FIXED = {
-    ("checkpoint_workflow", "identity_is_fixed"): _changed(
+    ("checkpoint_workflow", "identity_is_fixed"): changed(
         "id", "team_id", "kind", "goal", "constraints", "input", "input_hash"
     ),
     ("checkpoint_workflow", "version_never_falls"): "NEW.version < OLD.version",
-    ("checkpoint_step", "identity_is_fixed"): _changed("id", "workflow_id", "position", "name", "template"),
+    ("checkpoint_step", "identity_is_fixed"): changed("id", "workflow_id", "position", "name", "template"),
     ("checkpoint_step", "written_ahead_is_fixed"): (
-        f"OLD.arguments IS NOT NULL AND ({_changed('arguments', 'arguments_hash', 'idempotency_key')})"
+        f"OLD.arguments IS NOT NULL AND ({changed('arguments', 'arguments_hash', 'idempotency_key')})"
     ),
     ("checkpoint_step", "version_never_falls"): "NEW.version < OLD.version",
     ("checkpoint_step", "fence_never_falls"): "NEW.fence < OLD.fence",
     ("checkpoint_step", "attempts_never_fall"): "NEW.attempt_count < OLD.attempt_count",
-    ("checkpoint_attempt", "body_is_fixed"): _changed(
+    ("checkpoint_attempt", "body_is_fixed"): changed(
         "id", "step_id", "number", "fence", "worker_id", "started_at", "deadline_at"
     ),
     ("checkpoint_attempt", "ending_is_final"): (
-        f"OLD.ended_at IS NOT NULL AND ({_changed('ended_at', 'ending', 'detail')})"
+        f"OLD.ended_at IS NOT NULL AND ({changed('ended_at', 'ending', 'detail')})"
         " OR OLD.applied IS NOT NULL AND NEW.applied IS DISTINCT FROM OLD.applied"
     ),
-    ("checkpoint_case", "question_is_fixed"): _changed(
+    ("checkpoint_case", "question_is_fixed"): changed(
         "id", "workflow_id", "step_id", "reason", "sentence", "findings", "step_version", "arguments_hash", "opened_at"
     ),
-    ("checkpoint_case", "closing_is_final"): f"OLD.closed_at IS NOT NULL AND ({_changed('closed_at', 'closing')})",
+    ("checkpoint_case", "closing_is_final"): f"OLD.closed_at IS NOT NULL AND ({changed('closed_at', 'closing')})",
     ("checkpoint_auditstream", "head_only_goes_on"): (
-        f"{_changed('id', 'name')} OR NEW.last_seq < OLD.last_seq"
+        f"{changed('id', 'name')} OR NEW.last_seq < OLD.last_seq"
         " OR NEW.last_seq = OLD.last_seq AND NEW.last_hash <> OLD.last_hash"
     ),
 }
@@ -129,11 +130,11 @@ def install(application_role: str) -> str:
 def approvals() -> Iterable[str]:
     """SQL by which an approval's request is written once, moves along its arrows, and is kept."""
     table = "checkpoint_approval"
-    yield from _status_laws(table, states.APPROVAL_INITIAL, states.APPROVAL_ARROWS)
+    yield from status_laws(table, states.APPROVAL_INITIAL, states.APPROVAL_ARROWS)
     asked = ("id", "workflow_id", "step_id", "rule", "arguments_hash", "policy_version_id", "tool_version_id")
-    yield _law(table, "request_is_fixed", "UPDATE", _changed(*asked, "requested_at", "expires_at"))
-    closed = f"OLD.closed_at IS NOT NULL AND ({_changed('closed_at', 'closing', 'usable_from')})"
-    yield _law(table, "closing_is_final", "UPDATE", closed)
+    yield law(table, "request_is_fixed", "UPDATE", changed(*asked, "requested_at", "expires_at"))
+    closed = f"OLD.closed_at IS NOT NULL AND ({changed('closed_at', 'closing', 'usable_from')})"
+    yield law(table, "closing_is_final", "UPDATE", closed)
     yield from never_deleted(table)
 
 
@@ -143,11 +144,11 @@ def uninstall() -> str:
 
 
 def _triggers() -> Iterable[str]:
-    yield from _status_laws("checkpoint_workflow", states.WORKFLOW_INITIAL, states.WORKFLOW_ARROWS)
-    yield from _status_laws("checkpoint_step", states.STEP_INITIAL, states.STEP_ARROWS)
-    yield from _status_laws("checkpoint_case", states.CASE_INITIAL, states.CASE_ARROWS)
+    yield from status_laws("checkpoint_workflow", states.WORKFLOW_INITIAL, states.WORKFLOW_ARROWS)
+    yield from status_laws("checkpoint_step", states.STEP_INITIAL, states.STEP_ARROWS)
+    yield from status_laws("checkpoint_case", states.CASE_INITIAL, states.CASE_ARROWS)
     for (table, name), broken_when in _FIXED.items():
-        yield _law(table, name, "UPDATE", broken_when)
+        yield law(table, name, "UPDATE", broken_when)
     for table in APPEND_ONLY:
         yield from append_only(table)
     for table in NEVER_DELETED:
@@ -163,14 +164,15 @@ def _triggers() -> Iterable[str]:
     )
 
 
-def _status_laws[T: StrEnum](table: str, initial: Iterable[T], arrows: Mapping[T, frozenset[T]]) -> Iterable[str]:
+def status_laws[T: StrEnum](table: str, initial: Iterable[T], arrows: Mapping[T, frozenset[T]]) -> Iterable[str]:
+    """SQL by which a table's status begins in an initial state and moves along the arrows."""
     legal = [
         f"OLD.status = '{source}' AND NEW.status IN ({_quoted(targets)})"
         for source, targets in arrows.items()
         if targets
     ]
-    yield _law(table, "initial_states_only", "INSERT", f"NEW.status NOT IN ({_quoted(initial)})")
-    yield _law(table, "legal_arrows_only", "UPDATE", f"OLD.status <> NEW.status AND NOT ({' OR '.join(legal)})")
+    yield law(table, "initial_states_only", "INSERT", f"NEW.status NOT IN ({_quoted(initial)})")
+    yield law(table, "legal_arrows_only", "UPDATE", f"OLD.status <> NEW.status AND NOT ({' OR '.join(legal)})")
 
 
 def append_only(table: str, *, erasable: str = "") -> Iterable[str]:
@@ -179,14 +181,14 @@ def append_only(table: str, *, erasable: str = "") -> Iterable[str]:
     Args:
         erasable: a column that may be set to null: an account can be erased, its name stays in the row as text.
     """
-    changed = f"NOT (NEW.{erasable} IS NULL AND to_jsonb(NEW) - '{erasable}' = to_jsonb(OLD) - '{erasable}')"
-    yield _law(table, "append_only", "UPDATE", changed if erasable else "")
+    altered = f"NOT (NEW.{erasable} IS NULL AND to_jsonb(NEW) - '{erasable}' = to_jsonb(OLD) - '{erasable}')"
+    yield law(table, "append_only", "UPDATE", altered if erasable else "")
     yield from never_deleted(table)
 
 
 def never_deleted(table: str) -> Iterable[str]:
     """SQL by which a table's rows are kept."""
-    yield _law(table, "never_deleted", "DELETE")
+    yield law(table, "never_deleted", "DELETE")
     yield (
         f"CREATE TRIGGER law_never_truncated BEFORE TRUNCATE ON {table} FOR EACH STATEMENT"
         " EXECUTE FUNCTION checkpoint_refuse('never_truncated');"
@@ -201,7 +203,8 @@ def _rights(role: str) -> Iterable[str]:
         yield f'REVOKE DELETE, TRUNCATE ON {table} FROM "{role}";'
 
 
-def _law(table: str, name: str, operation: str, broken_when: str = "") -> str:
+def law(table: str, name: str, operation: str, broken_when: str = "") -> str:
+    """SQL that refuses an INSERT, UPDATE or DELETE: every one, or those of rows for which the condition holds."""
     condition = f" WHEN ({broken_when})" if broken_when else ""
     return (
         f"CREATE TRIGGER law_{name} BEFORE {operation} ON {table} FOR EACH ROW{condition}"

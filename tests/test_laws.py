@@ -439,11 +439,17 @@ def test_the_database_has_exactly_the_triggers_that_the_tables_of_states_call_fo
     with psycopg.connect(database.owner) as owner:
         installed = owner.execute(_TRIGGERS).fetchall()
         owner.execute(laws.uninstall().encode())
+        modules = [
+            importlib.import_module(f"{app}.migrations.{file.stem}")
+            for app in ("checkpoint", "approvals")
+            for file in sorted((BASE_DIR / app / "migrations").glob("*_laws.py"))
+        ]
+        for function in [name for module in modules for name in getattr(module, "FUNCTIONS", ())]:
+            owner.execute(f"DROP FUNCTION {function}() CASCADE".encode())
         assert owner.execute(_TRIGGERS).fetchall() == [], "a trigger that no law calls for"
         editor = _Editor(owner)
-        for app in ("checkpoint", "approvals"):
-            for file in sorted((BASE_DIR / app / "migrations").glob("*_laws.py")):
-                importlib.import_module(f"{app}.migrations.{file.stem}").install(None, editor)
+        for module in modules:
+            module.install(None, editor)
         assert owner.execute(_TRIGGERS).fetchall() == installed
         owner.rollback()
     assert editor.made == len(installed) > 50
