@@ -6,6 +6,7 @@ changes nothing; a refused person is written to the system's audit stream in a t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -42,6 +43,7 @@ class _Request:
     operation_id: str
     step_version: int
     arguments_hash: str
+    alongside: Callable[[Decision], None]
 
     @property
     def actor(self) -> Actor:
@@ -58,6 +60,7 @@ def decide(
     operation_id: str = "",
     step_version: int,
     arguments_hash: str,
+    alongside: Callable[[Decision], None] = lambda decision: None,
 ) -> Decision:
     """Records a person's answer to a case and carries it out.
 
@@ -67,6 +70,8 @@ def decide(
         person: whoever the session or token belongs to; never taken from the request's body (S14).
         step_version: the step's version that the person saw.
         arguments_hash: the hash of the arguments that the person saw.
+        alongside: writes what belongs to the decision, in its transaction; what it raises undoes both. It is not called
+            for an answer that was given before.
 
     Raises:
         NotFound: no such case, or none that this person may see.
@@ -77,7 +82,7 @@ def decide(
         DecisionNotAllowed: the case's reason does not allow this answer.
     """
     request = _Request(
-        case_id, kind, person, channel, reason.strip(), operation_id.strip(), step_version, arguments_hash
+        case_id, kind, person, channel, reason.strip(), operation_id.strip(), step_version, arguments_hash, alongside
     )
     _check_complete(request)
     try:
@@ -100,6 +105,7 @@ def _decide(request: _Request) -> Decision:
     decision = _record(changes, case, request)
     changes.finish()
     notices.tell_of_decision(decision)
+    request.alongside(decision)
     doorbell.ring_on_commit()
     return decision
 

@@ -6,6 +6,7 @@ clicks while the effect is slow change nothing (S18), and of two people who pres
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -39,6 +40,7 @@ class _Answer:
     channel: str
     reason: str
     arguments_hash: str
+    alongside: Callable[[Decision], None]
 
     @property
     def actor(self) -> Actor:
@@ -46,13 +48,22 @@ class _Answer:
 
 
 def answer(
-    *, approval_id: UUID, kind: DecisionKind, person: User, channel: str, reason: str, arguments_hash: str
+    *,
+    approval_id: UUID,
+    kind: DecisionKind,
+    person: User,
+    channel: str,
+    reason: str,
+    arguments_hash: str,
+    alongside: Callable[[Decision], None] = lambda decision: None,
 ) -> Decision:
     """Records one person's answer, and opens or closes the gate when it is the deciding one.
 
     Args:
         kind: approve or reject. One rejection is enough.
         arguments_hash: the hash of the arguments that the person was shown (S15).
+        alongside: writes what belongs to the decision, in its transaction; what it raises undoes both. It is not called
+            for an answer that was given before.
 
     Raises:
         NotFound: no such approval, or none that this person may see.
@@ -61,7 +72,7 @@ def answer(
         ApprovalClosed: it was answered, used, withdrawn or ran out already (S11, S13, S19).
         StaleView: the arguments are not those that the person was shown.
     """
-    given = _Answer(approval_id, kind, person, channel, reason.strip(), arguments_hash)
+    given = _Answer(approval_id, kind, person, channel, reason.strip(), arguments_hash, alongside)
     _check_complete(given)
     try:
         return _answer(given)
@@ -88,6 +99,7 @@ def _answer(given: _Answer) -> Decision:
     elif approval.decisions.filter(kind=DecisionKind.APPROVE).count() >= rule.needed:
         _approve(changes, approval, rule)
     changes.finish()
+    given.alongside(decision)
     doorbell.ring_on_commit()
     return decision
 
