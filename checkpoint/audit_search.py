@@ -57,14 +57,21 @@ class Shown:
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """The members of its text."""
-        content: dict[str, Any] = json.loads(self.row.text)
-        return content
+        """The members of its text; none where the text was damaged."""
+        with suppress(ValueError):
+            content = json.loads(self.row.text)
+            return content if isinstance(content, dict) else {}
+        return {}
 
     @property
     def intact(self) -> bool:
         """Whether the text is the one that was hashed."""
         return entry_hash(self.row.text) == self.row.hash
+
+    @property
+    def workflow_id(self) -> UUID | None:
+        """The workflow whose stream it stands in, if it is one's."""
+        return self.row.stream_id if self.row.stream.name.startswith("workflow/") else None
 
     @property
     def place(self) -> Place:

@@ -28,8 +28,11 @@ class SignedInMiddleware(LoginRequiredMiddleware):
         return answer
 
 
+_STATUS_CODES = {errors.NotFound: 404, errors.Forbidden: 403, errors.FilterInvalid: 400}
+
+
 class RefusalMiddleware:
-    """Turns what a view lets through of `errors` into 404 and 403."""
+    """Turns what a view lets through of `errors` into an answer with its status."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -39,9 +42,8 @@ class RefusalMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
-        """NotFound is 404 and Forbidden 403; anything else is not this one's business."""
-        if isinstance(exception, errors.NotFound):
-            return refuse(request, 404, str(exception))
-        if isinstance(exception, errors.Forbidden):
-            return refuse(request, 403, str(exception))
+        """Those of _STATUS_CODES; anything else is not this one's business."""
+        for kind, status in _STATUS_CODES.items():
+            if isinstance(exception, kind):
+                return refuse(request, status, str(exception))
         return None

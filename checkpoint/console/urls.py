@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from checkpoint.console import downloads, views
+from checkpoint.console import audit_views, downloads, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -15,5 +15,8 @@ urlpatterns = [
     path("workflows/<uuid:workflow_id>/", views.workflow, name="workflow"),
     path("workflows/<uuid:workflow_id>/input.txt", downloads.workflow_input, name="workflow_input"),
     path("steps/<uuid:step_id>/arguments.txt", downloads.step_arguments, name="step_arguments"),
+    path("audit/", audit_views.search, name="audit"),
+    path("audit/export", audit_views.export, name="audit_export"),
+    path("audit/<uuid:stream>/<int:seq>/", audit_views.entry, name="audit_entry"),
     path("evidence/<uuid:evidence_id>/facts.txt", downloads.evidence_facts, name="evidence_facts"),
 ]
