@@ -159,6 +159,15 @@ def test_a_chain_without_a_head_is_named(forger: psycopg.Connection) -> None:
     assert found() == [(str(workflow.pk), 0, "the head of its chain is missing")]
 
 
+def test_a_stream_of_no_workflow_without_a_head_is_named(forger: psycopg.Connection) -> None:
+    stream = uuid.uuid4()
+    with transaction.atomic():
+        audit.open_streams([(stream, "team/billing")])
+        audit.append([audit.Entry(stream, ADA, "rename", "team")], at=clock.now())
+    forger.execute("DELETE FROM checkpoint_auditstream WHERE id = %s", [stream])
+    assert found() == [(str(stream), 0, "the head of its chain is missing")]
+
+
 def test_a_workflow_whose_whole_trail_is_gone_is_named(forger: psycopg.Connection) -> None:
     workflow = chain()
     forger.execute("DELETE FROM checkpoint_auditentry WHERE stream_id = %s", [workflow.pk])
