@@ -103,6 +103,12 @@ class ApprovalClosed(Conflict):
     code = "approval_closed"
 
 
+class BulkJobClosed(Conflict):
+    """The bulk job was aborted or is done; the message says which, and when."""
+
+    code = "bulk_job_closed"
+
+
 class StaleView(Conflict):
     """The step's version or the arguments' hash is not what the person saw."""
 
@@ -119,6 +125,52 @@ class DecisionIncomplete(CheckpointError):
     """A field that this decision needs is missing or too long."""
 
     code = "decision_incomplete"
+
+
+class ActionIncomplete(CheckpointError):
+    """A field of a person's action is missing, too long, or names nothing that there is; `field` says which."""
+
+    code = "action_incomplete"
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(f"{field}: {message}")
+
+
+class AlreadyAssigned(Conflict):
+    """Somebody else has the case; the message says who, since when."""
+
+    code = "already_assigned"
+
+
+class AlreadySnoozed(Conflict):
+    """Somebody put the case aside already; the message says who, and until when."""
+
+    code = "already_snoozed"
+
+
+class AlreadyEscalated(Conflict):
+    """Those on call were told already; the message says by whom, and when."""
+
+    code = "already_escalated"
+
+
+class AlreadySigned(Conflict):
+    """The person has answered this case, and another person's answer is needed; the message says what was answered."""
+
+    code = "already_signed"
+
+
+class AlreadyEnding(Conflict):
+    """The workflow has ended or is being wound down; the message says which."""
+
+    code = "already_ending"
+
+
+class TooMany(Conflict):
+    """As many of these are kept as there may be."""
+
+    code = "too_many"
 
 
 class LeaseLost(CheckpointError):

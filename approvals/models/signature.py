@@ -10,7 +10,11 @@ from checkpoint.models.identifiers import uuid7
 
 
 class Signature(models.Model):
-    """Where policy wants four eyes on a case, the first answers wait here for the last. Append-only."""
+    """Where policy wants four eyes on a case, the first answers wait here for the last. Append-only.
+
+    It is about the step as the person saw it: one that was given on an earlier version counts no more, and the same
+    person may sign again.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="signatures")
@@ -25,7 +29,9 @@ class Signature(models.Model):
 
     class Meta:
         ordering = ["signed_at"]
-        constraints = [models.UniqueConstraint(fields=["case", "person_name"], name="signature_once_a_person")]
+        constraints = [
+            models.UniqueConstraint(fields=["case", "step_version", "person_name"], name="signature_once_a_person")
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} signed by {self.person_name}"

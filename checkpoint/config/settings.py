@@ -38,6 +38,10 @@ CHECKPOINT_ANCHOR_MINUTES = float(environment.text("CHECKPOINT_ANCHOR_MINUTES", 
 MEDIA_ROOT = CHECKPOINT_HOME / "artifacts"
 CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))  # bytes
 
+# Cases. For how long one can be put aside, and how large a file one can bring to it.
+CHECKPOINT_LONGEST_SNOOZE = timedelta(hours=float(environment.text("CHECKPOINT_LONGEST_SNOOZE_HOURS", "168")))
+CHECKPOINT_LARGEST_ATTACHMENT = int(environment.text("CHECKPOINT_LARGEST_ATTACHMENT", str(10 * 1024 * 1024)))  # bytes
+
 INSTALLED_APPS = [
     "checkpoint",
     "approvals",

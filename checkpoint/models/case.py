@@ -34,6 +34,10 @@ class Case(FSMModelMixin, models.Model):
         ordering = ["opened_at"]
         indexes = [
             models.Index(fields=["opened_at"], name="case_open", condition=models.Q(status="open")),
+            models.Index(fields=["-closed_at", "-id"], name="case_closed", condition=~models.Q(status="open")),
+            models.Index(
+                fields=["reason", "-closed_at"], name="case_closed_of_reason", condition=~models.Q(status="open")
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
