@@ -5,7 +5,7 @@ import django_fsm
 from django.conf import settings
 from django.db import migrations, models
 
-import approvals.bulk_states
+import approvals.bulk.states
 import checkpoint.models.identifiers
 
 
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     django_fsm.FSMField(
-                        default=approvals.bulk_states.BulkJobStatus["DRAFT"], max_length=50, protected=True
+                        default=approvals.bulk.states.BulkJobStatus["DRAFT"], max_length=50, protected=True
                     ),
                 ),
                 ("frozen_at", models.DateTimeField()),

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.db import migrations
 
-from approvals.bulk_states import BULK_JOB_ARROWS, BULK_JOB_INITIAL
+from approvals.bulk.states import BULK_JOB_ARROWS, BULK_JOB_INITIAL
 from checkpoint import laws
 from checkpoint.laws import changed, law
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django_fsm import FSMField, FSMModelMixin, transition
 
-from approvals.bulk_states import ANSWERS, BulkJobStatus, BulkNoun, BulkResult, noun
+from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkNoun, BulkResult, noun
 from approvals.models.decision import Decision
 from checkpoint.models import Approval, Case
 from checkpoint.models.identifiers import uuid7
