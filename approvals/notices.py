@@ -113,7 +113,8 @@ def hear(announcement: Announcement, **kwargs: Any) -> None:
 
 
 def tell_of_decision(decision: Decision) -> None:
-    """Tells who submitted the workflow what was decided, unless it is the same person."""
+    """Tells who submitted the workflow what was decided about a case, unless it is the same person."""
+    assert decision.case_id is not None, "answers to requests for approval are not told of yet"
     _write(_TELL_OF_DECISION, NoticeKind.DECIDED, [decision.case_id], at=decision.decided_at, doer=decision.person_id)
 
 

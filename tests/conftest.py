@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Named here because a conftest's fixture wins over one that a plugin (pytest-django) defines under the same name.
-from tests.notice_driver import mail_server, receiver
+from tests.notice_receivers import mail_server, receiver
 from tests.plugin_database import django_db_setup
 from tests.rig import rig
 from tests.sandbox_driver import sandbox, sandbox_process

@@ -21,6 +21,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "checkpoint.config.settings")
 QUEUE = "checkpoint"
 SWEEP_SECONDS = 1.0
 ANCHOR_SECONDS = settings.CHECKPOINT_ANCHOR_MINUTES * 60
+NOTICE_SECONDS = 2.0
 VISIBILITY_SECONDS = 60
 ON_POSTGRES = "pgmq://localhost"
 
@@ -71,6 +72,11 @@ app.conf.update(
             "task": "workers.tasks.anchor_audit",
             "schedule": ANCHOR_SECONDS,
             "options": {"expires": ANCHOR_SECONDS},
+        },
+        "send_notices": {
+            "task": "workers.tasks.send_notices",
+            "schedule": NOTICE_SECONDS,
+            "options": {"expires": NOTICE_SECONDS},
         },
     },
 )

@@ -9,6 +9,7 @@ from celery import shared_task
 from checkpoint import audit_anchors, occasions
 from checkpoint.people import ENGINE
 from workers import process, sweeper
+from workers.notices import sender
 
 
 @shared_task(name="workers.tasks.drive")
@@ -31,3 +32,9 @@ def anchor_audit(*args: Any, **kwargs: Any) -> None:
     """Signs how far the audit chains have come."""
     while audit_anchors.anchor().more:
         pass
+
+
+@shared_task(name="workers.tasks.send_notices")
+def send_notices(*args: Any, **kwargs: Any) -> None:
+    """Has what is due sent, on a thread aside: the engine needs this process."""
+    sender.start_round()

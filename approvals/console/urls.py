@@ -1,13 +1,19 @@
-"""Addresses of the review queue and of cases."""
+"""Addresses of the review queue, of cases and of notices."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from approvals.console import views
+from approvals.console import notices, views
 
 urlpatterns = [
     path("review/", views.review, name="review"),
     path("cases/<uuid:case_id>/", views.case, name="case"),
     path("cases/<uuid:case_id>/decision/", views.decision, name="decision"),
+    path("notices/", notices.notice_list, name="notices"),
+    path("notices/<uuid:notice_id>/", notices.notice, name="notice"),
+    path("notices/<uuid:notice_id>/redelivery/", notices.notice_redelivery, name="notice_redelivery"),
+    path("notices/settings/", notices.settings, name="notice_settings"),
+    path("notices/channels/", notices.channels, name="notice_channels"),
+    path("notices/channels/<uuid:channel_id>/switch/", notices.channel_switch, name="notice_channel_switch"),
 ]
