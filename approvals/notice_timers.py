@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from datetime import datetime
 
-from approvals import notices
+from django.conf import settings
+
+from approvals import escalations, notices
 from approvals.notice_rules import NoticeKind
 from checkpoint import statements
 from checkpoint.transactions import one_transaction
@@ -29,9 +31,43 @@ def fire() -> int:
         return 0
     at: datetime = due[0][3]
     still_open = {row[0] for row in statements.fetch(_OPEN, cases=[case_id for _, _, case_id, _ in due if case_id])}
-    for kind, write in ((NoticeKind.REMINDER, notices.remind), (NoticeKind.ESCALATION, notices.escalate)):
+    for kind, write in ((NoticeKind.REMINDER, notices.remind), (NoticeKind.ESCALATION, _escalate)):
         cases: list[uuid.UUID] = [row[2] for row in due if row[1] == kind and row[2] in still_open]
         if cases:
             write(cases, at=at)
     statements.change(_FIRED, at=at, timers=[row[0] for row in due])
     return len(due)
+
+
+def _escalate(cases: list[uuid.UUID], *, at: datetime) -> None:
+    escalations.record_unanswered(cases, at=at)
+    notices.escalate(cases, at=at)
+
+
+# Whoever fires timers holds them and then waits for workflows, and a snooze the other way round: so it does not wait.
+# A timer that goes off this very moment goes off.
+_WAITING = "SELECT id FROM approvals_noticetimer WHERE case_id = %(case)s AND fired_at IS NULL FOR UPDATE SKIP LOCKED"
+_POSTPONE = f"""
+UPDATE approvals_noticetimer SET due_at = greatest(due_at, %(until)s) WHERE id IN ({_WAITING})
+"""
+_RESTORE = f"""
+UPDATE approvals_noticetimer AS timer SET due_at = greatest(%(now)s, question.opened_at + CASE
+  WHEN timer.kind = 'escalation' THEN %(escalate_after)s::interval ELSE %(remind_after)s::interval END)
+FROM checkpoint_case AS question WHERE question.id = timer.case_id AND timer.id IN ({_WAITING})
+"""
+
+
+def postpone(case_id: uuid.UUID, *, until: datetime) -> None:
+    """While a case is put aside, nobody is reminded of it, and nothing is escalated."""
+    statements.change(_POSTPONE, case=case_id, until=until)
+
+
+def restore(case_id: uuid.UUID, *, now: datetime) -> None:
+    """The case is looked at again: reminder and escalation come when they would have come, or now."""
+    statements.change(
+        _RESTORE,
+        case=case_id,
+        now=now,
+        remind_after=settings.CHECKPOINT_REMIND_AFTER,
+        escalate_after=settings.CHECKPOINT_ESCALATE_AFTER,
+    )

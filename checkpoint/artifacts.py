@@ -10,6 +10,8 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import IO
 
 from django.conf import settings
@@ -20,7 +22,7 @@ from checkpoint import audit, clock
 from checkpoint.errors import ArtifactTooLarge, RecordDamaged
 from checkpoint.models import Artifact, Workflow
 from checkpoint.people import Actor
-from checkpoint.transactions import one_transaction
+from checkpoint.transactions import one_transaction, require_transaction
 
 CHUNK = 64 * 1024  # bytes
 IN_MEMORY = 1024 * 1024  # bytes; what is larger passes through a temporary file
@@ -32,11 +34,29 @@ def store(workflow: Workflow, name: str, media_type: str, chunks: Iterable[bytes
     Raises:
         ArtifactTooLarge: more than CHECKPOINT_LARGEST_ARTIFACT bytes; reading stops there, and nothing is stored.
     """
+    kept = keep_bytes(chunks, largest=settings.CHECKPOINT_LARGEST_ARTIFACT)
+    return _record(Artifact(workflow=workflow, name=name, media_type=media_type, **vars(kept)), actor)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Bytes that are in storage and that no row names yet. `size` is in bytes."""
+
+    sha256: str
+    size: int
+
+
+def keep_bytes(chunks: Iterable[bytes], *, largest: int) -> Kept:
+    """Stores bytes, outside of any transaction, for an artifact whose row a verb then writes.
+
+    Raises:
+        ArtifactTooLarge: more than `largest` bytes; reading stops there, and nothing is stored.
+    """
     with tempfile.SpooledTemporaryFile(IN_MEMORY) as draft:
-        sha256, size = _copy(chunks, draft, largest=settings.CHECKPOINT_LARGEST_ARTIFACT)
+        sha256, size = _copy(chunks, draft, largest=largest)
         draft.seek(0)
         _put(sha256, draft)
-    return _record(Artifact(workflow=workflow, name=name, media_type=media_type, sha256=sha256, size=size), actor)
+    return Kept(sha256, size)
 
 
 @contextmanager
@@ -105,6 +125,13 @@ def _is_whole(path: str, sha256: str) -> bool:
 
 @one_transaction
 def _record(artifact: Artifact, actor: Actor) -> Artifact:
+    insert(artifact, actor=actor, at=clock.now())
+    return artifact
+
+
+def insert(artifact: Artifact, *, actor: Actor, at: datetime) -> None:
+    """Stores the row of an artifact whose bytes are kept, and audits it."""
+    require_transaction()
     artifact.save(force_insert=True)
     entry = audit.Entry(
         stream=artifact.workflow_id,
@@ -113,5 +140,4 @@ def _record(artifact: Artifact, actor: Actor) -> Artifact:
         subject=f"artifact {artifact.name}",
         details={"artifact": str(artifact.pk), "sha256": artifact.sha256, "size": artifact.size},
     )
-    audit.append([entry], at=clock.now())
-    return artifact
+    audit.append([entry], at=at)
