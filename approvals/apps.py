@@ -12,8 +12,10 @@ class ApprovalsConfig(AppConfig):
     label = "approvals"
 
     def ready(self) -> None:
-        """Notices are written in the transactions of the core, which does not know of them."""
-        from approvals import notices
+        """The core asks policies and tells of questions without knowing who reads the ones and hears of the others."""
+        from approvals import notices, start_rules
+        from checkpoint import rulings
         from checkpoint.announcements import announced
 
+        rulings.use(start_rules.INTERPRETER)
         announced.connect(notices.hear)

@@ -15,7 +15,10 @@ from functools import lru_cache
 from typing import Any
 
 from approvals.conditions import Condition, ConditionFailed, Facts
-from approvals.rulings import (
+from approvals.strictness import plan_approval, strictest
+from checkpoint.contracts import Reversibility
+from checkpoint.decide import Policy
+from checkpoint.rulings import (
     ApprovalRule,
     DecisionRule,
     Decisions,
@@ -28,9 +31,6 @@ from approvals.rulings import (
     StepDescription,
     describe,
 )
-from approvals.strictness import plan_approval, strictest
-from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 
 __all__ = [
     "ApprovalRule",

@@ -11,12 +11,13 @@ from jsonschema import Draft202012Validator
 
 from approvals.conditions import compile_condition
 from approvals.policies import Changes, PolicyDocument, PolicyRule, When
+from approvals.policy_errors import PolicyInvalid
 from approvals.policy_schema import NO_APPROVAL, SCHEMA
-from approvals.policy_words import words_of_changes
-from approvals.rulings import DecisionRule, Decisions, DriftAnswer, OnTimeout, Scope
+from approvals.policy_words import words_of
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
-from checkpoint.errors import Fault, SubmissionInvalid
+from checkpoint.errors import Fault
+from checkpoint.rulings import DecisionRule, Decisions, DriftAnswer, OnTimeout, Scope
 from checkpoint.schema_faults import faults_from
 from checkpoint.states import CaseReason, Decision
 from checkpoint.yaml_reader import read_yaml
@@ -29,13 +30,7 @@ _APPROVE = (
 )
 _ESCALATE = "goes with `on_timeout: escalate`, and that with it: it names the groups that are asked next"
 _VALIDATOR = Draft202012Validator(SCHEMA, registry=referencing.Registry())
-_BUDGETS = {each.name for each in fields(Policy)}
-
-
-class PolicyInvalid(SubmissionInvalid):
-    """The policy has faults; nothing was stored. All are reported at once."""
-
-    code = "policy_invalid"
+_BUDGETS = [each.name for each in fields(Policy)]
 
 
 def read_policy(text: str) -> tuple[PolicyDocument, dict[str, Any]]:
@@ -73,7 +68,9 @@ def stored_policy(rules: dict[str, Any]) -> PolicyDocument:
 
 def in_todays_form(rules: dict[str, Any]) -> dict[str, Any]:
     """The stored values. Before policies had rules, a version held nothing but the fields of `decide.Policy`."""
-    return {"defaults": rules, "rules": []} if rules.keys() <= _BUDGETS else rules
+    if not rules.keys() <= set(_BUDGETS):
+        return rules
+    return {"defaults": {name: rules[name] for name in _BUDGETS if name in rules}, "rules": []}
 
 
 def _with_whole_numbers(value: Any) -> Any:
@@ -155,7 +152,7 @@ def _when(value: dict[str, Any]) -> When:
 
 def _changes(value: dict[str, Any]) -> Changes:
     no_approval = value.get("approval") == NO_APPROVAL
-    return Changes(
+    changes = Changes(
         approval={} if no_approval else _typed(value.get("approval", {}), scope=Scope, on_timeout=OnTimeout),
         no_approval=no_approval,
         decisions=_decisions(value.get("decisions", {})),
@@ -163,8 +160,8 @@ def _changes(value: dict[str, Any]) -> Changes:
         limits=value.get("limits", {}),
         drift=_typed(value.get("drift", {}), policy=DriftAnswer, prompt=DriftAnswer, tool=DriftAnswer),
         step_up=value.get("step_up"),
-        words=words_of_changes(value),
     )
+    return replace(changes, words=words_of(changes))
 
 
 def _decisions(value: dict[str, Any]) -> Decisions:

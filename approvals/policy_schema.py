@@ -6,9 +6,9 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any
 
-from approvals.rulings import DriftAnswer, OnTimeout, Scope
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
+from checkpoint.rulings import DriftAnswer, OnTimeout, Scope
 from checkpoint.schema_faults import MUST_BE
 from checkpoint.states import CASE_RULES
 

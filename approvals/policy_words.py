@@ -6,30 +6,48 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from approvals.rulings import ApprovalRule, DecisionRule, Decisions, OnTimeout, Ruling, Scope
+from approvals.policies import Changes
+from checkpoint.decide import Policy
+from checkpoint.rulings import ApprovalRule, DecisionRule, Decisions, DriftRule, Limits, OnTimeout, Ruling, Scope
+from checkpoint.states import CaseReason, Decision
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
-def words_of_changes(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a rule sets, member by member, as it is written: "approval.needed 2", "step_up true"."""
-    return tuple(_members(value, ""))
+def words_of(changes: Changes) -> tuple[str, ...]:
+    """What a rule sets, area by area: "approval (needed 2, groups Approver)", "step_up true".
+
+    The order is that of the fields, not that of the text: PostgreSQL keeps the members of an object in an order of its
+    own, and a rule must read the same from the text and from the database.
+    """
+    areas = [
+        ("approval", _settings(ApprovalRule, changes.approval)),
+        ("approval none", "" if changes.no_approval else None),
+        *(
+            (f"decisions.{reason}", _answers(changes.decisions[reason]))
+            for reason in CaseReason
+            if reason in changes.decisions
+        ),
+        ("budgets", _settings(Policy, changes.budgets)),
+        ("limits", _settings(Limits, changes.limits)),
+        ("drift", _settings(DriftRule, changes.drift)),
+        (f"step_up {_scalar(changes.step_up)}", "" if changes.step_up is not None else None),
+    ]
+    return tuple(f"{area} ({words})" if words else area for area, words in areas if words is not None)
 
 
-def _members(value: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for name, member in value.items():
-        if isinstance(member, Mapping) and member:
-            yield from _members(member, f"{prefix}{name}.")
-        elif isinstance(member, Mapping):
-            yield f"{prefix}{name}"
-        else:
-            yield f"{prefix}{name} {_scalar(member)}"
+def _settings(kind: type[Any], given: Mapping[str, Any]) -> str | None:
+    """The given fields in the order in which the dataclass declares them; None where there are none."""
+    found = [f"{each.name} {_scalar(given[each.name])}" for each in fields(kind) if each.name in given]
+    return ", ".join(found) or None
 
 
 def _scalar(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def approval_in_words(rule: ApprovalRule | None) -> str:
@@ -96,8 +114,8 @@ def _changed_decisions(before: Decisions, after: Decisions) -> Iterator[str]:
             yield f"decisions.{reason}: {_answers(answers)} → {_answers(after[reason])}"
 
 
-def _answers(answers: Mapping[Any, DecisionRule]) -> str:
-    return ", ".join(f"{decision} by {_how_many(rule)}" for decision, rule in answers.items())
+def _answers(answers: Mapping[Decision, DecisionRule]) -> str:
+    return ", ".join(f"{decision} by {_how_many(answers[decision])}" for decision in Decision if decision in answers)
 
 
 def _how_many(rule: DecisionRule) -> str:

@@ -193,7 +193,7 @@ def _record(changes: Changes, approval: Approval, given: _Answer) -> Decision:
 
 def _approve(changes: Changes, approval: Approval, rule: ApprovalRule) -> None:
     approval.approve()
-    approval.usable_from = changes.now + timedelta(seconds=rule.wait) if rule.wait else None
+    approval.usable_from = changes.now + timedelta(seconds=rule.wait_seconds) if rule.wait_seconds else None
     approval.save(update_fields=["status", "usable_from"])
     row = step_rows.of_ids([approval.step_id])[approval.step_id]
     changes.touch(row).next_at = approval.usable_from

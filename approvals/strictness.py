@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from approvals.rulings import (
+from checkpoint.contracts import Reversibility
+from checkpoint.decide import Policy
+from checkpoint.rulings import (
     ApprovalRule,
     DecisionRule,
     Decisions,
@@ -21,8 +23,6 @@ from approvals.rulings import (
     Scope,
     StepDescription,
 )
-from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 from checkpoint.states import Decision
 
 # Budgets: a person is asked sooner, and the machine waits longer between its tries.

@@ -5,33 +5,34 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from checkpoint import statements
 from checkpoint.errors import LeaseLost
 from checkpoint.gating import ApprovalFacts, Pins
-from checkpoint.models.identifiers import uuid7
-from checkpoint.rulings import ApprovalRule
+from checkpoint.rulings import OnTimeout, Scope
 from checkpoint.states import ApprovalStatus
-from checkpoint.step_rows import StepRow
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRow:
-    """The newest approval of a step."""
+    """The newest approval of a step. `on_timeout` is what the policy said when it was asked for."""
 
     id: uuid.UUID
     step_id: uuid.UUID
+    on_timeout: OnTimeout
     facts: ApprovalFacts
 
 
 @dataclass(frozen=True, slots=True)
 class NewApproval:
-    """A request, not yet stored; see `models.Approval`."""
+    """A request, or one step's share of it, not yet stored; see `models.Approval`. `rule` is JSON text."""
 
     id: uuid.UUID
     workflow_id: uuid.UUID
     step_id: uuid.UUID
+    part_of_id: uuid.UUID | None
+    plan_hash: str
     rule: str
     arguments_hash: str
     policy_version_id: uuid.UUID
@@ -41,26 +42,37 @@ class NewApproval:
 
 
 _NEWEST = """
-SELECT DISTINCT ON (step_id) id, step_id, status, arguments_hash, policy_version_id, tool_version_id, expires_at,
-  usable_from
+SELECT DISTINCT ON (step_id) id, step_id, status, arguments_hash, policy_version_id, tool_version_id,
+  rule->>'scope', rule->>'on_timeout', expires_at,
+  expires_at + make_interval(secs => (rule->>'wait_seconds')::float8), usable_from
 FROM checkpoint_approval WHERE step_id = ANY(%(steps)s) ORDER BY step_id, id DESC
 """
 _INSERT = """
-INSERT INTO checkpoint_approval (id, workflow_id, step_id, status, rule, arguments_hash, policy_version_id,
-  tool_version_id, requested_at, expires_at, closing)
-SELECT id, workflow_id, step_id, 'pending', rule::jsonb, arguments_hash, policy_version_id, tool_version_id,
-  requested_at, expires_at, ''
-FROM json_to_recordset(%(requests)s) AS request(id uuid, workflow_id uuid, step_id uuid, rule text,
-  arguments_hash text, policy_version_id uuid, tool_version_id uuid, requested_at timestamptz, expires_at timestamptz)
+INSERT INTO checkpoint_approval (id, workflow_id, step_id, part_of_id, plan_hash, status, rule, arguments_hash,
+  policy_version_id, tool_version_id, requested_at, expires_at, closing)
+SELECT id, workflow_id, step_id, part_of_id, plan_hash, 'pending', rule::jsonb, arguments_hash, policy_version_id,
+  tool_version_id, requested_at, expires_at, ''
+FROM json_to_recordset(%(requests)s) AS request(id uuid, workflow_id uuid, step_id uuid, part_of_id uuid,
+  plan_hash text, rule text, arguments_hash text, policy_version_id uuid, tool_version_id uuid,
+  requested_at timestamptz, expires_at timestamptz)
 """
-# The guard is in the statement: consumed is what is approved, unexpired and about exactly these arguments.
+# The guard is in the statement: consumed is what is approved, still valid and about exactly what is sent.
 _CONSUME = """
 UPDATE checkpoint_approval SET status = 'consumed', closed_at = %(now)s
-WHERE id = %(id)s AND status = 'approved' AND arguments_hash = %(arguments_hash)s AND expires_at > %(now)s
+WHERE id = %(id)s AND status = 'approved' AND arguments_hash = ANY(%(hashes)s::text[])
+  AND expires_at + make_interval(secs => (rule->>'wait_seconds')::float8) > %(now)s
 """
+_ALLOW_UNANSWERED = "UPDATE checkpoint_approval SET status = 'approved' WHERE id = %(id)s AND status = 'pending'"
+_CONSUME_UNANSWERED = """
+UPDATE checkpoint_approval SET status = 'consumed', closed_at = %(now)s, closing = %(how)s
+WHERE id = %(id)s AND status = 'approved'
+"""
+# The shares of a plan end together: what is left of it is not what was asked for.
 _END = """
 UPDATE checkpoint_approval SET status = %(status)s, closed_at = %(now)s, closing = %(how)s
-WHERE step_id = ANY(%(steps)s) AND status IN ('pending', 'approved')
+WHERE status IN ('pending', 'approved') AND id IS DISTINCT FROM %(spare)s AND coalesce(part_of_id, id) IN (
+  SELECT coalesce(part_of_id, id) FROM checkpoint_approval
+  WHERE step_id = ANY(%(steps)s) AND status IN ('pending', 'approved'))
 """
 
 
@@ -74,46 +86,47 @@ def _row(
     approval_id: uuid.UUID,
     step_id: uuid.UUID,
     status: str,
-    arguments_hash: str,
+    content_hash: str,
     policy_version_id: uuid.UUID,
     tool_version_id: uuid.UUID,
-    expires_at: datetime,
-    usable_from: datetime | None,
+    scope: str,
+    on_timeout: str,
+    *times: datetime,
 ) -> ApprovalRow:
-    pins = Pins(arguments_hash, policy_version_id, tool_version_id)
-    return ApprovalRow(approval_id, step_id, ApprovalFacts(ApprovalStatus(status), pins, expires_at, usable_from))
-
-
-def request(row: StepRow, rule: ApprovalRule, policy_version_id: uuid.UUID, *, now: datetime) -> NewApproval:
-    """A new request for a prepared step, not yet stored."""
-    return NewApproval(
-        uuid7(),
-        row.workflow_id,
-        row.id,
-        statements.rows([rule.to_json()])[1:-1],
-        row.arguments_hash,
-        policy_version_id,
-        row.tool_version_id,
-        now,
-        now + timedelta(seconds=rule.expires),
-    )
+    pins = Pins(content_hash, policy_version_id, tool_version_id, Scope(scope))
+    return ApprovalRow(approval_id, step_id, OnTimeout(on_timeout), ApprovalFacts(ApprovalStatus(status), pins, *times))
 
 
 def insert(requests: Sequence[NewApproval]) -> None:
-    """Stores new requests."""
+    """Stores new requests; of a plan, the row that is asked about comes first."""
     statements.change(_INSERT, requests=statements.rows(requests))
 
 
-def consume(approval: ApprovalRow, row: StepRow, *, now: datetime) -> None:
+def consume(approval: ApprovalRow, hashes: Sequence[str], *, now: datetime) -> None:
     """Uses an approval up, in the transaction that starts the step.
+
+    Args:
+        hashes: of what is sent: its arguments, and where the approval is a plan's, their template.
 
     Raises:
         LeaseLost: it is no longer what was read, although its workflow is locked.
     """
-    if statements.change(_CONSUME, id=approval.id, arguments_hash=row.arguments_hash, now=now) != 1:
-        raise LeaseLost(f"the approval of step {row.name} changed under its lock; nothing was started")
+    _expect(statements.change(_CONSUME, id=approval.id, hashes=list(hashes), now=now))
 
 
-def end(step_ids: Iterable[uuid.UUID], status: ApprovalStatus, how: str, *, now: datetime) -> None:
-    """Ends whatever approval of these steps is open or unused."""
-    statements.change(_END, steps=list(step_ids), status=status.value, how=how, now=now)
+def consume_unanswered(approval: ApprovalRow, how: str, *, now: datetime) -> None:
+    """Uses up a request that nobody answered, where the policy lets that count as approval. Raises as `consume`."""
+    _expect(statements.change(_ALLOW_UNANSWERED, id=approval.id))
+    _expect(statements.change(_CONSUME_UNANSWERED, id=approval.id, how=how, now=now))
+
+
+def _expect(changed: int) -> None:
+    if changed != 1:
+        raise LeaseLost("an approval changed under its workflow's lock; nothing was started")
+
+
+def end(
+    step_ids: Iterable[uuid.UUID], status: ApprovalStatus, how: str, *, now: datetime, spare: uuid.UUID | None = None
+) -> None:
+    """Ends whatever approval of these steps is open or unused, with the other shares of its plan, but not `spare`."""
+    statements.change(_END, steps=list(step_ids), status=status.value, how=how, now=now, spare=spare)

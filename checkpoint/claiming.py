@@ -8,7 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from checkpoint import attempt_log, evidence_log, fencing, live_workers, pinned, preparation, step_rows, verdicts
+from checkpoint import (
+    attempt_log,
+    evidence_log,
+    fencing,
+    live_workers,
+    pinned,
+    preparation,
+    step_rows,
+    step_rulings,
+    verdicts,
+)
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.calls import Claim, Worker, claim_of
 from checkpoint.decide import (
@@ -22,6 +32,7 @@ from checkpoint.decide import (
     Wait,
     next_action,
 )
+from checkpoint.errors import RecordDamaged
 from checkpoint.gatekeeping import Gatekeeper
 from checkpoint.models import Activity, Ending
 from checkpoint.states import CaseReason, StepStatus
@@ -46,7 +57,7 @@ def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
         return []
     rows = step_rows.ready(list(changes.workflows), now=changes.now, limit=limit)
     attempts = attempt_log.of_steps([row.id for row in rows if row.attempt_count])
-    claimer = _Claimer(changes, worker, Gatekeeper(changes))
+    claimer = _Claimer(changes, worker, Gatekeeper(changes, [row.id for row in rows]))
     claims = (claimer.act(row, attempts.get(row.id, [])) for row in rows)
     return [made for made in claims if made is not None]
 
@@ -74,7 +85,7 @@ class _Claimer:
     def _next_action(self, row: StepRow, attempts: list[AttemptRow]) -> Action:
         """A step that cannot be decided (a defect of ours) waits, so that it holds nobody else up."""
         try:
-            policy = pinned.policy(self.changes.workflows[row.workflow_id].policy_version_id)
+            policy = step_rulings.budgets(self.changes.workflows[row.workflow_id], row)
             return next_action(verdicts.step_facts(row, attempts), pinned.contract(row), policy, self.now)
         except (ArithmeticError, LookupError, TypeError, ValueError):
             log.exception("step %s of workflow %s cannot be decided", row.name, row.workflow_id)
@@ -94,7 +105,7 @@ class _Claimer:
 
     def _prepare(self, row: StepRow) -> None:
         workflow = self.changes.workflows[row.workflow_id]
-        problem = preparation.prepare(row, team_id=workflow.team_id, policy=pinned.policy(workflow.policy_version_id))
+        problem = preparation.prepare(row, workflow)
         if problem is None:
             self.changes.move(row, StepStatus.PREPARED, verb="prepare", arguments_hash=row.arguments_hash)
         else:
@@ -124,10 +135,15 @@ class _Claimer:
                 self.changes.touch(row).next_at = until
 
     def _start_if_admitted(self, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
-        if self.gatekeeper.needs_review(row):
-            self._ask(row, CaseReason.POLICY_CHANGED, attempts)
+        try:
+            if self.gatekeeper.needs_review(row):
+                self._ask(row, CaseReason.POLICY_CHANGED, attempts)
+                return None
+            return self._start(row) if self.gatekeeper.admits(row) else None
+        except RecordDamaged:
+            log.exception("the policy in force cannot be read, so step %s does not start", row.name)
+            self.changes.touch(row).next_at = self.now + UNDECIDABLE_WAIT
             return None
-        return self._start(row) if self.gatekeeper.admits(row) else None
 
     def _start(self, row: StepRow) -> Claim:
         """Takes the next fence and writes the attempt ahead of the call."""

@@ -1,7 +1,8 @@
 """Whether a step may start now, as far as approval goes: one pure function. Plain Python, no framework.
 
 An approval is bound to exact arguments, policy version and tool version (S12, S15) and is used once (S17): the first
-send consumes it. A further send with the same key goes out under the same approval while nothing has changed.
+send consumes it. A further send with the same key goes out under the same approval while nothing has changed. Of an
+approval for a whole plan each step has a share of its own, to which the same holds.
 """
 
 from __future__ import annotations
@@ -10,26 +11,37 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from checkpoint.rulings import ApprovalRule
+from checkpoint.rulings import ApprovalRule, Scope
 from checkpoint.states import ApprovalStatus
 
 
 @dataclass(frozen=True)
 class Pins:
-    """What an approval was given for, and what would be sent now."""
+    """What an approval was given for, and what would be sent now.
 
-    arguments_hash: str
+    Attributes:
+        content_hash: of the arguments; in a plan, of the template of arguments that wait for earlier results.
+        scope: whether it is a step's own approval or its share of a plan's.
+    """
+
+    content_hash: str
     policy_version_id: uuid.UUID
     tool_version_id: uuid.UUID
+    scope: Scope = Scope.STEP
 
 
 @dataclass(frozen=True)
 class ApprovalFacts:
-    """The newest approval of a step."""
+    """The newest approval of a step.
+
+    Attributes:
+        usable_from: when the wait after the last answer is over; None for at once.
+    """
 
     status: ApprovalStatus
     pins: Pins
-    expires_at: datetime
+    answer_by: datetime
+    use_by: datetime
     usable_from: datetime | None
 
 
@@ -86,11 +98,10 @@ def pass_gate(rule: ApprovalRule | None, approval: ApprovalFacts | None, pins: P
 
 def _unused(approval: ApprovalFacts, now: datetime) -> Gate:
     """An approval, asked for or given, for exactly what would be sent now."""
-    approved = approval.status is ApprovalStatus.APPROVED
-    if now >= approval.expires_at:
-        return Request(ends=ApprovalStatus.EXPIRED) if approved else TimedOut()
-    if not approved:
-        return Hold(approval.expires_at)
+    if approval.status is not ApprovalStatus.APPROVED:
+        return TimedOut() if now >= approval.answer_by else Hold(approval.answer_by)
+    if now >= approval.use_by:
+        return Request(ends=ApprovalStatus.EXPIRED)
     if approval.usable_from is not None and now < approval.usable_from:
         return Hold(approval.usable_from)
     return Go(consume=True)

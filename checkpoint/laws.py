@@ -138,6 +138,11 @@ def approvals() -> Iterable[str]:
     yield from never_deleted(table)
 
 
+def plan_approvals() -> Iterable[str]:
+    """SQL by which the shares of a plan's approval stay together."""
+    yield law("checkpoint_approval", "plan_is_fixed", "UPDATE", changed("part_of_id", "plan_hash"))
+
+
 def uninstall() -> str:
     """SQL that drops them; triggers go with their functions."""
     return "\n".join(f"DROP FUNCTION {name}() CASCADE;" for name in FUNCTIONS)

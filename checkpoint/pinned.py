@@ -10,20 +10,39 @@ from typing import Any
 from checkpoint.contracts import Contract
 from checkpoint.decide import Policy
 from checkpoint.models import PolicyVersion, ToolVersion
+from checkpoint.rulings import Judge, Ruling, StepDescription, judge
 from checkpoint.step_rows import StepRow
 
 
 @lru_cache(maxsize=1000)
-def rules(policy_version_id: uuid.UUID) -> dict[str, Any]:
-    """The rules of a policy version, as they are stored."""
-    stored: dict[str, Any] = PolicyVersion.objects.get(pk=policy_version_id).rules
-    return stored
+def _stored(policy_version_id: uuid.UUID) -> dict[str, Any]:
+    rules: dict[str, Any] = PolicyVersion.objects.get(pk=policy_version_id).rules
+    return rules
+
+
+@lru_cache(maxsize=1000)
+def _judge(policy_version_id: uuid.UUID) -> Judge:
+    return judge(_stored(policy_version_id))
+
+
+def has_rules(policy_version_id: uuid.UUID) -> bool:
+    """Whether a policy version distinguishes between steps at all."""
+    return bool(_stored(policy_version_id).get("rules"))
+
+
+def ruling(policy_version_id: uuid.UUID, description: StepDescription) -> Ruling:
+    """What a policy version asks of a step.
+
+    Raises:
+        RecordDamaged: what is stored is no policy.
+    """
+    return _judge(policy_version_id)(description)
 
 
 @lru_cache(maxsize=1000)
 def policy(policy_version_id: uuid.UUID) -> Policy:
     """How patient a policy version is where no rule of it says otherwise."""
-    stored = rules(policy_version_id)
+    stored = _stored(policy_version_id)
     patience = stored.get("defaults", stored)
     return Policy(**{one.name: patience[one.name] for one in fields(Policy) if one.name in patience})
 

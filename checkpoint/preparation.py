@@ -9,15 +9,15 @@ from typing import Any
 
 from django.db import connection
 
-from checkpoint import pinned
+from checkpoint import pinned, step_rulings
 from checkpoint.argument_schemas import match_variant, prepare_arguments
 from checkpoint.canonical import idempotency_key, sha256_hex
-from checkpoint.decide import Policy
 from checkpoint.errors import RecordDamaged, ReferenceUnresolved, SubmissionInvalid
 from checkpoint.models.identifiers import uuid7
 from checkpoint.references import resolve, scan
 from checkpoint.states import CaseReason
 from checkpoint.step_rows import StepRow
+from checkpoint.workflow_rows import WorkflowRow
 
 _RESULTS = """
 SELECT step.name, evidence.operation_id, evidence.facts, evidence.sha256
@@ -39,8 +39,8 @@ class Problem:
     note: str
 
 
-def prepare(row: StepRow, *, team_id: uuid.UUID, policy: Policy) -> Problem | None:
-    """Fixes arguments, hash, key and variant of a planned step, and stores them with its intent.
+def prepare(row: StepRow, workflow: WorkflowRow) -> Problem | None:
+    """Fixes arguments, hash, key, variant and budget of a planned step, and stores them with its intent.
 
     Returns:
         None, or what stands in the way; then nothing was written.
@@ -59,8 +59,8 @@ def prepare(row: StepRow, *, team_id: uuid.UUID, policy: Policy) -> Problem | No
     row.idempotency_key = idempotency_key(
         workflow_id=str(row.workflow_id), step_name=row.name, tool=tool_version.name, arguments=arguments
     )
-    row.attempts_allowed = max(row.attempts_allowed, policy.max_attempts)
-    _store(row, team_id)
+    row.attempts_allowed = step_rulings.budgets(workflow, row).max_attempts
+    _store(row, workflow.team_id)
     return None
 
 

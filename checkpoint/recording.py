@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from checkpoint import attempt_log, evidence_log, fencing, late_reports, pinned, step_rows
+from checkpoint import attempt_log, evidence_log, fencing, late_reports, pinned, step_rows, step_rulings
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.calls import Claim, Report, claim_of
 from checkpoint.decide import Ask, ConcludeCommitted, ConcludeFailed, Wait, after_inspection, after_invisible
@@ -125,7 +125,7 @@ class _Recorder:
         row = self.row
         row.inspection_count += 0 if isinstance(answer, Absent) else 1
         facts = step_facts(row, self.attempts)
-        policy = pinned.policy(self.changes.workflows[row.workflow_id].policy_version_id)
+        policy = step_rulings.budgets(self.changes.workflows[row.workflow_id], row)
         verdict = after_inspection(answer, self.report.claim.claimed_at, facts, pinned.contract(row), policy)
         if isinstance(answer, Found) and isinstance(verdict, ConcludeCommitted):
             self._end_attempt(Ending.LOST, applied=True, detail="found by lookup")
@@ -153,7 +153,7 @@ class _Recorder:
         row.verification_count += 1
         fencing.release(row)
         self._observe(EvidenceKind.VERIFICATION, "not_visible", facts | {"message": message[:2000]})
-        policy = pinned.policy(self.changes.workflows[row.workflow_id].policy_version_id)
+        policy = step_rulings.budgets(self.changes.workflows[row.workflow_id], row)
         verdict = after_invisible(step_facts(row, self.attempts), row.verification_count, policy, self.changes.now)
         if isinstance(verdict, Ask):
             open_case(self.changes, row, verdict.reason, self.attempts, said=message)

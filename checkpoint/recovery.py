@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, verdicts
+from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, step_rulings, verdicts
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.errors import DecisionNotAllowed, SubmissionInvalid
 from checkpoint.models import Case, Ending, Evidence, EvidenceKind, PolicyVersion, ToolVersion
@@ -121,7 +121,7 @@ class _Deciding:
         """A refusal that a person looked into gets the policy's whole budget again; an uncertainty, one more try."""
         if self.case.reason != CaseReason.RETRIES_EXHAUSTED:
             return 1
-        return pinned.policy(self.changes.workflows[self.row.workflow_id].policy_version_id).max_attempts
+        return step_rulings.budgets(self.changes.workflows[self.row.workflow_id], self.row).max_attempts
 
     def _resolve_last_attempt(self) -> None:
         for attempt in self.attempts[-1:]:

@@ -1,91 +1,208 @@
-"""What the policy in force asks before a step may start. Plain data; people's rules live in `approvals`.
+"""What a policy asks of a step: approvals, people per decision, budgets, limits, drift, step-up. Plain data.
 
-The core does not read policies itself: whoever knows how (`approvals.apps`) is plugged in with `use`. Without it
-nothing starts, rather than everything.
+Every default is what holds where no rule of a policy says otherwise. The core does not read policies itself: whoever
+knows how (`approvals.apps`) is plugged in with `use`. Without it nothing starts, rather than everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any
 
+from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
+from checkpoint.states import CASE_RULES, CaseReason, Decision
 
-OnTimeout = Literal["expire", "reject", "escalate"]
-Drift = Literal["continue", "reapprove", "review"]
+APPROVER = "Approver"
 
 
-@dataclass(frozen=True)
-class StepDescription:
-    """What a rule may look at."""
+class Scope(StrEnum):
+    """What one approval allows: its step, or with those of other steps the whole plan. The stricter comes later."""
 
-    tool: str
-    reversibility: str
-    workflow_kind: str
-    team: str
-    arguments: Any
+    PLAN = "plan"
+    STEP = "step"
+
+
+class OnTimeout(StrEnum):
+    """What becomes of an approval that nobody gave in time. The stricter comes later."""
+
+    APPROVE = "approve"
+    ESCALATE = "escalate"
+    EXPIRE = "expire"
+    REJECT = "reject"
+
+
+class DriftAnswer(StrEnum):
+    """What happens when something pinned changed before the next dispatch. The stricter comes later."""
+
+    CONTINUE = "continue"
+    REAPPROVE = "reapprove"
+    REVIEW = "review"
 
 
 @dataclass(frozen=True)
 class ApprovalRule:
-    """Who must allow a step before it runs. Times are seconds.
+    """The approval that a step needs before it runs.
 
     Attributes:
-        needed: how many different people must approve.
-        groups: in one of which each of them must be; empty for anybody with the right.
-        self_approval: whether the person who submitted the workflow counts.
-        wait: time between the last approval and the first send, in which it can still be withdrawn.
-        expires: time after the request in which it can be approved and used.
+        needed: how many people must approve.
+        groups: each must belong to one of these.
+        self_approval: whether whoever submitted the workflow may be one of them.
+        distinct: whether they must be different people; otherwise one may approve several times.
+        wait_seconds: time between the last approval and the first send, in which it can still be withdrawn.
+        expires_seconds: time after the request in which it can be approved; and, the wait not counted, used.
+        on_timeout: what happens when nobody answered in time. Never APPROVE for what is irreversible.
+        escalate_to: the groups that are asked next, with ESCALATE.
     """
 
+    scope: Scope = Scope.STEP
     needed: int = 1
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = (APPROVER,)
     self_approval: bool = False
-    wait: float = 0.0
-    expires: float = 86_400.0
-    on_timeout: OnTimeout = "expire"
+    distinct: bool = True
+    wait_seconds: float = 0.0
+    expires_seconds: float = 86_400.0
+    on_timeout: OnTimeout = OnTimeout.EXPIRE
+    escalate_to: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As an approval stores it."""
-        return asdict(self) | {"groups": list(self.groups)}
+        return asdict(self) | {"groups": list(self.groups), "escalate_to": list(self.escalate_to)}
 
     @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> ApprovalRule:
+    def from_json(cls, stored: Mapping[str, Any]) -> ApprovalRule:
         """Reads what `to_json` wrote."""
-        return cls(**stored | {"groups": tuple(stored["groups"])})
+        typed = {
+            "scope": Scope(stored["scope"]),
+            "on_timeout": OnTimeout(stored["on_timeout"]),
+            "groups": tuple(stored["groups"]),
+            "escalate_to": tuple(stored["escalate_to"]),
+        }
+        return cls(**{**stored, **typed})
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """How many people must give the same answer to a case; `groups` is empty where anyone who may decide will do."""
+
+    needed: int = 1
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`in_flight`: a step starts only while fewer steps of its tool than this are started; None for no limit."""
+
+    in_flight: int | None = None
+
+
+@dataclass(frozen=True)
+class DriftRule:
+    """What a change of policy, prompt or tool version does at the next dispatch.
+
+    REAPPROVE: an approval given before does not count any more; a step that needs none goes on.
+    """
+
+    policy: DriftAnswer = DriftAnswer.REAPPROVE
+    prompt: DriftAnswer = DriftAnswer.REAPPROVE
+    tool: DriftAnswer = DriftAnswer.REAPPROVE
+
+
+Decisions = Mapping[CaseReason, Mapping[Decision, DecisionRule]]
+ALL_DECISIONS: Decisions = {
+    reason: {decision: DecisionRule() for decision in case.decisions} for reason, case in CASE_RULES.items()
+}
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """What holds for one step under one policy version.
+    """All that a policy says about one step.
 
     Attributes:
-        drift: what a policy that changed since planning does at the next dispatch.
-        reasons: which rule set what, for people.
+        approval: None where the step needs none.
+        decisions: for every reason of a case, the answers that may be given.
+        step_up: whoever approves or decides must have authenticated again shortly before.
+        reasons: which rule set what, in the order in which the rules applied. Two rulings that differ only here are
+            equal.
     """
 
     budgets: Policy = field(default_factory=Policy)
     approval: ApprovalRule | None = None
-    drift: Drift = "reapprove"
-    reasons: tuple[str, ...] = field(default=())
+    decisions: Decisions = field(default_factory=lambda: ALL_DECISIONS)
+    limits: Limits = field(default_factory=Limits)
+    drift: DriftRule = field(default_factory=DriftRule)
+    step_up: bool = False
+    reasons: tuple[str, ...] = field(default=(), compare=False)
 
 
-Evaluator = Callable[[dict[str, Any], StepDescription], Ruling]
+@dataclass(frozen=True, slots=True)
+class StepDescription:
+    """All that a ruling depends on.
+
+    Attributes:
+        tool: the tool's name, without its version.
+        kind: the workflow's kind.
+        team: slug of the team that owns the workflow.
+        arguments: canonical JSON; None while they refer to results that are not there yet.
+    """
+
+    tool: str
+    reversibility: Reversibility
+    kind: str
+    team: str
+    arguments: str | None = None
 
 
-def _nobody(rules: dict[str, Any], description: StepDescription) -> Ruling:
+def describe(
+    *, tool: str, variants: Sequence[Mapping[str, Any]], variant: str, kind: str, team: str, arguments: str | None
+) -> StepDescription:
+    """The description of a step.
+
+    Args:
+        variants: those of the tool version that the step pins, as it stores them.
+        variant: the one that holds for the arguments; empty before they are there, which counts as the gravest.
+    """
+    possible = [each["contract"]["reversibility"] for each in variants if variant in ("", each["name"])]
+    gravest = max(map(Reversibility, possible), key=list(Reversibility).index)
+    return StepDescription(tool, gravest, kind, team, arguments)
+
+
+Judge = Callable[[StepDescription], Ruling]
+Judged = tuple[StepDescription, Ruling]
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """Who understands policies.
+
+    Attributes:
+        read: makes of a policy version's rules a pure function of a step; raises RecordDamaged where they are none.
+        govern: the one approval of several steps of a plan, which is the strictest.
+    """
+
+    read: Callable[[Mapping[str, Any]], Judge]
+    govern: Callable[[Iterable[Judged]], ApprovalRule | None]
+
+
+def _nobody(*_: object) -> Any:
     raise LookupError("nobody is plugged in who can read policies: is the app `approvals` installed?")
 
 
-_evaluator: list[Evaluator] = [_nobody]
+_interpreter: list[Interpreter] = [Interpreter(_nobody, _nobody)]
 
 
-def use(evaluator: Evaluator) -> None:
-    """Plugs in who reads policies: a pure function of a policy version's rules and a step."""
-    _evaluator[0] = evaluator
+def use(interpreter: Interpreter) -> None:
+    """Plugs in who understands policies."""
+    _interpreter[0] = interpreter
 
 
-def ruling(rules: dict[str, Any], description: StepDescription) -> Ruling:
-    """What these rules ask of this step."""
-    return _evaluator[0](rules, description)
+def judge(rules: Mapping[str, Any]) -> Judge:
+    """Who says what these rules ask of a step. Raises as `Interpreter.read`."""
+    return _interpreter[0].read(rules)
+
+
+def governing(steps: Iterable[Judged]) -> ApprovalRule | None:
+    """The approval that several steps of a plan need together; None where none of them needs one for the plan."""
+    return _interpreter[0].govern(steps)

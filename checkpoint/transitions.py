@@ -7,7 +7,7 @@ attempts, evidence, cases and audit entries in sets, and gives every workflow th
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -122,13 +122,12 @@ class Changes:
         self._cases.append(case_log.ask(row, reason, question, now=self.now))
         self.note(row, "ask", after=reason.value, reason=question.sentence)
 
-    def request_approval(self, row: StepRow, request: NewApproval) -> None:
-        """Asks for permission to start a step; until it is given or its time is over, the step waits."""
-        self._requests.append(request)
-        self.touch(row).next_at = request.expires_at
-        self.note(
-            row, "request_approval", details={"approval": str(request.id), "policy": str(request.policy_version_id)}
-        )
+    def request_approval(self, row: StepRow, request: Sequence[NewApproval]) -> None:
+        """Asks for permission to start a step, or with it others; until it is given or its time is over, it waits."""
+        self._requests.extend(request)
+        self.touch(row).next_at = request[0].expires_at
+        details = {"approval": str(request[0].id), "policy": str(request[0].policy_version_id), "steps": len(request)}
+        self.note(row, "request_approval", details=details)
 
     def settle_cases(self, row: StepRow, how: str) -> None:
         """Closes whatever question is open about a step: it moved on by another way."""
@@ -155,14 +154,14 @@ class Changes:
     def finish(self) -> None:
         """Writes everything; afterwards each workflow's status is the function of its steps again."""
         require_transaction()
+        if self._requests:
+            approval_log.insert(self._requests)
         self._wind_down()
         self.write_steps()
         if self._settled:
             case_log.settle(self._settled, now=self.now)
         if self._cases:
             case_log.insert(self._cases)
-        if self._requests:
-            approval_log.insert(self._requests)
         self._follow_steps()
         audit.append(self._entries, at=self.now)
         ended = [row.id for row in self.workflows.values() if row.ended_at == self.now and row.submitted_by_id]
@@ -174,9 +173,10 @@ class Changes:
         if not ending:
             return
         self.write_steps()
-        for row in step_rows.of_workflows(ending, WINDS_DOWN):
+        rows = step_rows.of_workflows(ending, WINDS_DOWN)
+        approval_log.end([row.id for row in rows], ApprovalStatus.WITHDRAWN, "the workflow was abandoned", now=self.now)
+        for row in rows:
             self.settle_cases(row, "the workflow was abandoned")
-            approval_log.end([row.id], ApprovalStatus.WITHDRAWN, "the workflow was abandoned", now=self.now)
             self.move(row, StepStatus.ABANDONED, verb="abandon", reason="the workflow was abandoned")
 
     def _follow_steps(self) -> None:

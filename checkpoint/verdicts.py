@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkpoint import fencing, pinned
+from checkpoint import fencing, pinned, step_rulings
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.decide import StepFacts
 from checkpoint.models import Ending
@@ -31,7 +31,7 @@ def conclude_failed(changes: Changes, row: StepRow, attempts: list[AttemptRow], 
         if attempt.applied is None:
             attempt.end(Ending.LOST, applied=False, detail=why, now=changes.now)
             changes.end_attempt(attempt)
-    policy = pinned.policy(changes.workflows[row.workflow_id].policy_version_id)
+    policy = step_rulings.budgets(changes.workflows[row.workflow_id], row)
     changes.move(row, StepStatus.FAILED, verb="fail", reason=why)
     row.next_at = changes.now + policy.retry_wait(row.attempt_count)
 

@@ -14,9 +14,11 @@ from checkpoint.states import StepStatus, WorkflowFacts, WorkflowStatus
 
 @dataclass(slots=True)
 class WorkflowRow:
-    """What a verb needs of a workflow that it has locked."""
+    """What a verb needs of a workflow that it has locked. `team` is the slug of the team that owns it."""
 
     id: uuid.UUID
+    kind: str
+    team: str
     team_id: uuid.UUID
     policy_version_id: uuid.UUID
     status: WorkflowStatus
@@ -45,8 +47,8 @@ class DerivedFacts:
 
 
 _SELECT = (
-    "SELECT id, team_id, policy_version_id, status, sealed, winding_down, wake_at, ended_at, submitted_by_id"
-    " FROM checkpoint_workflow"
+    "SELECT id, kind, (SELECT slug FROM checkpoint_team WHERE id = team_id), team_id, policy_version_id, status,"
+    " sealed, winding_down, wake_at, ended_at, submitted_by_id FROM checkpoint_workflow"
 )
 
 # Readiness, limits and time are read in a later statement than the one that took the lock (DESIGN.md section 3).

@@ -8,8 +8,9 @@ from itertools import chain
 
 from django.contrib.auth.models import User
 
-from checkpoint import audit, clock, doorbell, pinned
+from checkpoint import audit, clock, doorbell, pinned, rulings, step_rulings
 from checkpoint.canonical import idempotency_key, sha256_hex
+from checkpoint.decide import Policy
 from checkpoint.errors import Forbidden, NotFound
 from checkpoint.models import Intent, PolicyVersion, Step, Team, Workflow
 from checkpoint.people import Actor
@@ -45,10 +46,8 @@ def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User |
     at = clock.now()
     policy = PolicyVersion.objects.order_by("-number")[0]
     workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
-    attempts = pinned.policy(policy.pk).max_attempts
     planned = [
-        [_step(step, workflow, attempts) for step in plan.steps]
-        for plan, workflow in zip(plans, workflows, strict=True)
+        [_step(step, workflow, team) for step in plan.steps] for plan, workflow in zip(plans, workflows, strict=True)
     ]
     steps = Step.objects.bulk_create(chain.from_iterable(planned), batch_size=_BATCH)
     Intent.objects.bulk_create((_intent(step, team) for step in steps if step.arguments is not None), batch_size=_BATCH)
@@ -86,16 +85,29 @@ def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, 
     )
 
 
-def _step(planned: PlannedStep, workflow: Workflow, attempts_allowed: int) -> Step:
+def _step(planned: PlannedStep, workflow: Workflow, team: Team) -> Step:
     return Step(
         workflow=workflow,
         position=planned.position,
         name=planned.name,
         tool_version_id=planned.tool_version_id,
         template=planned.template,
-        attempts_allowed=attempts_allowed,
+        attempts_allowed=_budgets(planned, workflow, team).max_attempts,
         **_written_ahead(planned, workflow),
     )
+
+
+def _budgets(planned: PlannedStep, workflow: Workflow, team: Team) -> Policy:
+    """The step's own where its arguments are known; otherwise they are set with the arguments."""
+    policy_version_id = workflow.policy_version_id
+    if planned.arguments is None or not pinned.has_rules(policy_version_id):
+        return pinned.policy(policy_version_id)
+    variants = pinned.tool_version(planned.tool_version_id).variants
+    description = rulings.describe(
+        tool=planned.tool, variants=variants, variant=planned.variant,
+        kind=workflow.kind, team=team.slug, arguments=planned.arguments,
+    )  # fmt: skip
+    return step_rulings.described_budgets(policy_version_id, description)
 
 
 def _written_ahead(planned: PlannedStep, workflow: Workflow) -> dict[str, str]:

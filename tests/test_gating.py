@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from checkpoint.gating import ApprovalFacts, Go, Hold, Pins, Request, TimedOut, pass_gate
-from checkpoint.rulings import ApprovalRule
+from checkpoint.rulings import ApprovalRule, Scope
 from checkpoint.states import ApprovalStatus
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -19,14 +19,19 @@ PINS = Pins("a" * 64, uuid.uuid4(), uuid.uuid4())
 RULE = ApprovalRule()
 
 
-def facts(status: ApprovalStatus, pins: Pins = PINS, *, expired: bool = False, waits: bool = False) -> ApprovalFacts:
-    return ApprovalFacts(status, pins, NOW - HOUR if expired else NOW + HOUR, NOW + HOUR / 2 if waits else None)
+def facts(
+    status: ApprovalStatus, pins: Pins = PINS, *, late: bool = False, expired: bool = False, waits: bool = False
+) -> ApprovalFacts:
+    """An approval; `late` for an answer, `expired` for its use."""
+    answer_by, use_by = (NOW - HOUR if over else NOW + HOUR for over in (late or expired, expired))
+    return ApprovalFacts(status, pins, answer_by, use_by, NOW + HOUR / 2 if waits else None)
 
 
 CHANGED = [
-    replace(PINS, arguments_hash="b" * 64),
+    replace(PINS, content_hash="b" * 64),
     replace(PINS, policy_version_id=uuid.uuid4()),
     replace(PINS, tool_version_id=uuid.uuid4()),
+    replace(PINS, scope=Scope.PLAN),
 ]
 
 
@@ -38,7 +43,7 @@ def test_with_a_rule_approval_is_requested() -> None:
     assert pass_gate(RULE, None, PINS, NOW) == Request()
 
 
-@pytest.mark.parametrize("changed", CHANGED, ids=["arguments", "policy", "tool"])
+@pytest.mark.parametrize("changed", CHANGED, ids=["arguments", "policy", "tool", "scope"])
 @pytest.mark.parametrize("status", [ApprovalStatus.PENDING, ApprovalStatus.APPROVED])
 def test_s12_what_changed_since_is_asked_again(changed: Pins, status: ApprovalStatus) -> None:
     assert pass_gate(RULE, facts(status, changed), PINS, NOW) == Request(ends=ApprovalStatus.SUPERSEDED)
@@ -55,6 +60,11 @@ def test_s13_an_approval_past_its_expiry_starts_nothing() -> None:
     assert pass_gate(RULE, facts(ApprovalStatus.PENDING, expired=True), PINS, NOW) == TimedOut()
 
 
+def test_the_wait_after_the_last_answer_is_not_taken_from_the_time_for_the_start() -> None:
+    assert pass_gate(RULE, facts(ApprovalStatus.APPROVED, late=True), PINS, NOW) == Go(consume=True)
+    assert pass_gate(RULE, facts(ApprovalStatus.PENDING, late=True), PINS, NOW) == TimedOut()
+
+
 def test_s17_a_given_approval_is_used_up_by_the_start() -> None:
     assert pass_gate(RULE, facts(ApprovalStatus.APPROVED), PINS, NOW) == Go(consume=True)
     assert pass_gate(RULE, facts(ApprovalStatus.CONSUMED), PINS, NOW) == Go()
@@ -69,13 +79,13 @@ def test_a_rule_that_is_gone_closes_what_it_had_opened() -> None:
 
 
 def test_nothing_starts_under_a_rule_without_a_valid_approval_for_exactly_this() -> None:
-    """Exhaustive: every status, every pin changed or not, expired or not, waiting or not."""
-    for status, pins, expired, waits in itertools.product(
-        ApprovalStatus, [PINS, *CHANGED], [False, True], [False, True]
-    ):
-        gate = pass_gate(RULE, facts(status, pins, expired=expired, waits=waits), PINS, NOW)
-        if isinstance(gate, Go):
-            assert pins == PINS
-            assert status is ApprovalStatus.CONSUMED or (
-                status is ApprovalStatus.APPROVED and not expired and not waits and gate.consume
-            )
+    """Exhaustive: every status, every pin changed or not, each time over or not, for a step and for a plan."""
+    for status, changed, scope in itertools.product(ApprovalStatus, [PINS, *CHANGED], Scope):
+        now = replace(PINS, scope=scope)
+        for late, expired, waits in itertools.product([False, True], repeat=3):
+            gate = pass_gate(RULE, facts(status, changed, late=late, expired=expired, waits=waits), now, NOW)
+            if isinstance(gate, Go):
+                assert changed == now
+                assert status is ApprovalStatus.CONSUMED or (
+                    status is ApprovalStatus.APPROVED and not expired and not waits and gate.consume
+                )

@@ -16,8 +16,10 @@ from checkpoint.states import ApprovalStatus
 class Approval(FSMModelMixin, models.Model):
     """A request to allow one step, bound to exact arguments, policy version and tool version; used once.
 
-    `rule` is what the policy asked when it was requested (`rulings.ApprovalRule`). `expires_at` bounds both the answer
-    and its use; `usable_from` is when the wait after the last approval is over.
+    `rule` is what the policy asked when it was requested (`rulings.ApprovalRule`). `expires_at` bounds the answer and,
+    the rule's wait added, its use; `usable_from` is when the wait after the last approval is over.
+    Where one request allows a plan, each of its steps has a row: the steps' shares are asked for, answered and ended
+    together, and each is used by its own step. `part_of` points from the others to the row that is asked about.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -25,7 +27,9 @@ class Approval(FSMModelMixin, models.Model):
     step = models.ForeignKey(Step, on_delete=models.PROTECT, related_name="approvals")
     status = FSMField(default=ApprovalStatus.PENDING, protected=True)
     rule = models.JSONField()
-    arguments_hash = models.CharField(max_length=64)
+    part_of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="parts")
+    plan_hash = models.CharField(max_length=64, default="", blank=True, help_text="Of all shares; empty for a step.")
+    arguments_hash = models.CharField(max_length=64, help_text="In a plan also of a template that is not resolved yet.")
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, db_index=False)
     tool_version = models.ForeignKey(ToolVersion, on_delete=models.PROTECT, db_index=False)
     requested_at = models.DateTimeField()
@@ -41,6 +45,9 @@ class Approval(FSMModelMixin, models.Model):
                 fields=["step"], condition=models.Q(status__in=["pending", "approved"]), name="approval_one_at_a_time"
             ),
             models.CheckConstraint(
+                name="approval_part_has_plan", condition=models.Q(part_of=None) | ~models.Q(plan_hash="")
+            ),
+            models.CheckConstraint(
                 name="approval_status_known", condition=models.Q(status__in=[status.value for status in ApprovalStatus])
             ),
         ]
@@ -50,6 +57,11 @@ class Approval(FSMModelMixin, models.Model):
 
     def __str__(self) -> str:
         return f"approval {self.id}"
+
+    @property
+    def shown_hash(self) -> str:
+        """What names all that is allowed by it, so that an answer can say what its person saw."""
+        return self.plan_hash or self.arguments_hash
 
     @transition(field=status, source=ApprovalStatus.PENDING, target=ApprovalStatus.APPROVED)
     def approve(self) -> None:

@@ -1,0 +1,55 @@
+"""What is asked for before a step, or with it the rest of a plan, may start."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from checkpoint import statements
+from checkpoint.approval_log import NewApproval
+from checkpoint.canonical import canonical, sha256_hex
+from checkpoint.models.identifiers import uuid7
+from checkpoint.rulings import ApprovalRule, Scope
+from checkpoint.step_rows import StepRow
+
+
+def request(
+    rows: Sequence[StepRow], rule: ApprovalRule, policy_version_id: uuid.UUID, *, now: datetime
+) -> list[NewApproval]:
+    """One new request, not yet stored: a row for each step, the first of which is the one that is asked about."""
+    asked_about = uuid7()
+    plan_hash = hash_of_plan(rows, policy_version_id) if rule.scope is Scope.PLAN else ""
+    text = statements.rows([rule.to_json()])[1:-1]
+    return [
+        NewApproval(
+            id=asked_about if index == 0 else uuid7(),
+            workflow_id=row.workflow_id,
+            step_id=row.id,
+            part_of_id=asked_about if index else None,
+            plan_hash=plan_hash,
+            rule=text,
+            arguments_hash=content_hash(row),
+            policy_version_id=policy_version_id,
+            tool_version_id=row.tool_version_id,
+            requested_at=now,
+            expires_at=now + timedelta(seconds=rule.expires_seconds),
+        )
+        for index, row in enumerate(rows)
+    ]
+
+
+def content_hash(row: StepRow) -> str:
+    """Of the arguments; while they wait for earlier results, of their template, which fixes how they are made."""
+    return row.arguments_hash or template_hash(row)
+
+
+def template_hash(row: StepRow) -> str:
+    """Of the arguments as they were planned."""
+    return sha256_hex(row.template)
+
+
+def hash_of_plan(rows: Sequence[StepRow], policy_version_id: uuid.UUID) -> str:
+    """Names everything that an approval of these steps allows."""
+    shares = [[row.name, content_hash(row), str(row.tool_version_id)] for row in rows]
+    return sha256_hex(canonical({"policy_version": str(policy_version_id), "steps": shares}))

@@ -1,0 +1,48 @@
+"""What policies ask of the steps of locked workflows. Where a policy has no rules, this costs nothing."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from checkpoint import pinned, rulings
+from checkpoint.decide import Policy
+from checkpoint.errors import RecordDamaged
+from checkpoint.rulings import Ruling, StepDescription
+from checkpoint.step_rows import StepRow
+from checkpoint.workflow_rows import WorkflowRow
+
+log = logging.getLogger(__name__)
+
+
+def describe(workflow: WorkflowRow, row: StepRow) -> StepDescription:
+    """The step as a policy sees it."""
+    tool_version = pinned.tool_version(row.tool_version_id)
+    return rulings.describe(
+        tool=tool_version.name,
+        variants=tool_version.variants,
+        variant=row.variant,
+        kind=workflow.kind,
+        team=workflow.team,
+        arguments=row.arguments,
+    )
+
+
+def ruling(policy_version_id: uuid.UUID, workflow: WorkflowRow, row: StepRow) -> Ruling:
+    """What a policy version asks of the step. Raises as `pinned.ruling`."""
+    return pinned.ruling(policy_version_id, describe(workflow, row))
+
+
+def budgets(workflow: WorkflowRow, row: StepRow) -> Policy:
+    """How patient the machine is with the step, under the policy that its workflow pins."""
+    version = workflow.policy_version_id
+    return described_budgets(version, describe(workflow, row)) if pinned.has_rules(version) else pinned.policy(version)
+
+
+def described_budgets(policy_version_id: uuid.UUID, description: StepDescription) -> Policy:
+    """As `budgets`, of a policy that has rules. One that cannot be read starts nothing, but what runs is recorded."""
+    try:
+        return pinned.ruling(policy_version_id, description).budgets
+    except RecordDamaged:
+        log.exception("policy version %s cannot be read; its steps have the budgets of none", policy_version_id)
+        return Policy()
