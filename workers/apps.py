@@ -15,9 +15,11 @@ class WorkersConfig(AppConfig):
         """Connects the doorbell, and what a pool's process does at its start and end."""
         from celery.signals import worker_process_init, worker_process_shutdown
 
+        from approvals.bulk.jobs import started
         from checkpoint.doorbell import rung
         from workers import doorbell, process
 
         rung.connect(doorbell.send)
+        started.connect(doorbell.send_for_bulk)
         worker_process_init.connect(process.begin)
         worker_process_shutdown.connect(process.end)

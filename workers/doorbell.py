@@ -15,8 +15,17 @@ STALE_SECONDS = 60
 
 
 def send(**kwargs: Any) -> None:
-    """Asks any worker to look."""
+    """Asks any worker to look for steps that can move."""
+    _ring("workers.tasks.drive")
+
+
+def send_for_bulk(**kwargs: Any) -> None:
+    """Asks any worker to look for bulk jobs."""
+    _ring("workers.tasks.answer_in_bulk")
+
+
+def _ring(task: str) -> None:
     try:
-        app.send_task("workers.tasks.drive", retry=False, expires=STALE_SECONDS)
+        app.send_task(task, retry=False, expires=STALE_SECONDS)
     except (KombuError, OSError) as error:
         log.warning("the doorbell did not ring (%s); the next sweep finds the work", error)

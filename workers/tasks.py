@@ -6,10 +6,14 @@ from typing import Any
 
 from celery import shared_task
 
+from approvals.bulk import work as bulk_work
 from checkpoint import audit_anchors, occasions
 from checkpoint.people import ENGINE
-from workers import process, sweeper
+from workers import doorbell, process, sweeper
 from workers.notices import sender
+
+# Short, because one process may be all there is, and the engine needs it too.
+BULK_TURN_SECONDS = 1.0
 
 
 @shared_task(name="workers.tasks.drive")
@@ -23,8 +27,17 @@ def sweep(*args: Any, **kwargs: Any) -> None:
     """Finds what can move and has nobody on it, and works on it here."""
     with occasions.begin(lambda: ENGINE):
         due = sweeper.sweep()
+    if bulk_work.anything_left():
+        doorbell.send_for_bulk()
     if due:
         process.current().engine.run_until_idle()
+
+
+@shared_task(name="workers.tasks.answer_in_bulk")
+def answer_in_bulk(*args: Any, **kwargs: Any) -> None:
+    """One turn on a bulk job; the next one is another message, so that other tasks get theirs between."""
+    if bulk_work.work(seconds=BULK_TURN_SECONDS):
+        doorbell.send_for_bulk()
 
 
 @shared_task(name="workers.tasks.anchor_audit")

@@ -34,6 +34,9 @@ CHECKPOINT_LEASE_SECONDS = float(environment.text("CHECKPOINT_LEASE_SECONDS", "1
 CHECKPOINT_ANCHOR_KEY = environment.text("CHECKPOINT_ANCHOR_KEY")
 CHECKPOINT_ANCHOR_MINUTES = float(environment.text("CHECKPOINT_ANCHOR_MINUTES", "10"))
 
+# Bulk. A mistake stays small, and the preview of a job fits on one page that a person can read.
+CHECKPOINT_BULK_CAP = int(environment.text("CHECKPOINT_BULK_CAP", "200"))
+
 # Artifacts: their bytes, by hash. STORAGES["default"] can put them elsewhere.
 MEDIA_ROOT = CHECKPOINT_HOME / "artifacts"
 CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))  # bytes

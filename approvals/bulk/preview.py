@@ -1,0 +1,160 @@
+"""What a draft would do if it were started now: how many of which tool, what will be refused and why.
+
+A forecast and no promise: each item is decided when its turn comes. Tests hold the forecast to what then happens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+
+from approvals import permits
+from approvals.bulk import consequences, queries, rules
+from approvals.bulk.consequences import Effect
+from approvals.bulk.queries import Listed
+from approvals.bulk.states import BulkResult
+from approvals.models import BulkJob
+from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
+from checkpoint import clock
+from checkpoint.models import Approval, Case
+from checkpoint.permissions import Person
+from checkpoint.rulings import ApprovalRule
+from checkpoint.states import ApprovalStatus, CaseReason, CaseStatus, Decision
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One item with the result that it would have now, and why where that is not `done`."""
+
+    listed: Listed
+    result: BulkResult
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class ToolLine:
+    """The items of one tool and reversibility."""
+
+    tool: str
+    reversibility: str
+    count: int
+    answered: int
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a person has to know before starting."""
+
+    kind: Decision
+    expected: Sequence[Expected]
+
+    @property
+    def answered(self) -> list[Expected]:
+        """Those whose answer would be recorded."""
+        return [expected for expected in self.expected if expected.result is BulkResult.DONE]
+
+    @property
+    def unanswered(self) -> list[tuple[str, list[Expected]]]:
+        """The others, by reason, the most frequent first."""
+        reasons = Counter(expected.message for expected in self.expected if expected.message)
+        return [
+            (reason, [one for one in self.expected if one.message == reason]) for reason, _ in reasons.most_common()
+        ]
+
+    @property
+    def tools(self) -> list[ToolLine]:
+        """Counts by tool and reversibility; what cannot be undone first."""
+        every, answered = (Counter(_tool(one) for one in group) for group in (self.expected, self.answered))
+        lines = [ToolLine(*key, count, answered[key]) for key, count in every.items()]
+        return sorted(lines, key=lambda line: (line.reversibility != "irreversible", -line.count, line.tool))
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the answer does, in words."""
+        return consequences.sentences(self.kind, self._effects)
+
+    @property
+    def warning(self) -> str:
+        """What goes wrong if the answer is wrong, where that cannot be mended."""
+        return consequences.warning(self.kind, self._effects)
+
+    @property
+    def _effects(self) -> list[Effect]:
+        return [_effect(one.listed) for one in self.answered]
+
+
+def _tool(one: Expected) -> tuple[str, str]:
+    return str(one.listed.step.tool_version), one.listed.reversibility
+
+
+def _effect(listed: Listed) -> Effect:
+    about = listed.about
+    return Effect(
+        workflow_id=about.workflow_id,
+        reason=CaseReason(about.reason) if isinstance(about, Case) else None,
+        contract=listed.contract,
+        attempted=listed.step.attempt_count > 0,
+        needs_others=isinstance(about, Approval) and _needed(about) > 1,
+    )
+
+
+def _needed(approval: Approval) -> int:
+    given = sum(decision.kind == Decision.APPROVE for decision in approval.decisions.all())
+    return ApprovalRule.from_json(approval.rule).needed - given
+
+
+def preview(job: BulkJob) -> Preview:
+    """What would become of the job's items if its person started it now."""
+    judge = _Judge(job)
+    return Preview(judge.kind, [judge.expect(listed) for listed in queries.listed(queries.items(job))])
+
+
+class _Judge:
+    """Foresees single results; asks about the person once for the whole job."""
+
+    def __init__(self, job: BulkJob) -> None:
+        self.kind = Decision(job.kind)
+        self.person: Person = job.person or AnonymousUser()
+        self.groups = set(self.person.groups.values_list("name", flat=True))
+        self.now = clock.now()
+        self.visible = queries.visible_workflow_ids(self.person, job)
+
+    def expect(self, listed: Listed) -> Expected:
+        """The result of one item, in the order in which the answer itself is checked."""
+        about = listed.about
+        if refusal := rules.refusal(self.kind, listed.facts):
+            return Expected(listed, BulkResult.REFUSED, refusal)
+        if about.workflow_id not in self.visible:
+            return Expected(listed, BulkResult.REFUSED, "You may not see it any more.")
+        return self._case(listed, about) if isinstance(about, Case) else self._approval(listed, about)
+
+    def _case(self, listed: Listed, case: Case) -> Expected:
+        if not self.person.has_perm(DECIDE_CASE):
+            return Expected(listed, BulkResult.REFUSED, "You may not decide cases.")
+        if case.status != CaseStatus.OPEN:
+            return Expected(listed, BulkResult.MOVED, "Nobody needs to answer it any more.")
+        if self.kind not in case.rule.decisions:
+            answers = ", ".join(case.rule.decisions)
+            return Expected(listed, BulkResult.REFUSED, f"It can be answered with {answers}; not with {self.kind}.")
+        seen = (listed.item.step_version, listed.item.arguments_hash)
+        if seen != (listed.step.version, listed.step.arguments_hash):
+            return Expected(listed, BulkResult.MOVED, "The step moved on since it was selected.")
+        return Expected(listed, BulkResult.DONE)
+
+    def _approval(self, listed: Listed, approval: Approval) -> Expected:
+        given = {decision.person_id: decision.kind for decision in approval.decisions.all()}
+        earlier = given.get(self.person.pk)
+        if approval.status != ApprovalStatus.PENDING or self.now >= approval.expires_at or earlier == self.kind:
+            return Expected(listed, BulkResult.MOVED, "Nobody needs to answer it any more.")
+        voter = permits.Voter(
+            has_right=self.person.has_perm(DECIDE_APPROVAL),
+            groups=self.groups,
+            requester=approval.workflow.submitted_by_id == self.person.pk,
+            answered=earlier is not None,
+        )
+        if refusal := permits.refusal(ApprovalRule.from_json(approval.rule), voter):
+            return Expected(listed, BulkResult.REFUSED, refusal)
+        return Expected(listed, BulkResult.DONE)
