@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
-from approvals import decisions, queries
+from approvals import decisions, queries, review_queue
 from approvals.consequences import HAPPENING
 from approvals.console.answers import Typed, arguments_intact, contract_of, offered
 from approvals.permissions import DECIDE_CASE
@@ -26,7 +26,7 @@ _STATUS_CODES: dict[type[CheckpointError], int] = {Conflict: 409, Forbidden: 403
 @require_GET
 def review(request: HttpRequest) -> HttpResponse:
     """Open cases: what cannot be undone first, then the oldest."""
-    found = queries.queue(request.user, after=cursor(request, "after"))
+    found = review_queue.queue(request.user, after=cursor(request, "after"))
     return page(request, "review.html", "rows", {"found": found})
 
 
@@ -110,7 +110,7 @@ def _case_context(request: HttpRequest, found: Case, typed: Typed | None) -> dic
         "may_decide": may_decide,
         "answers": offered(found, typed or Typed()) if is_open and may_decide and intact else [],
         "typed": typed,
-        "next_case": None if is_open else queries.queue(request.user).rows[:1],
+        "next_case": None if is_open else review_queue.queue(request.user).rows[:1],
         "other_case": queries.open_case_of_step(found),
         "happening": HAPPENING[StepStatus(found.step.status)],
         "settled": not is_open and found.step.status in STEP_TERMINAL,

@@ -1,0 +1,133 @@
+"""The review queue: the open questions by whose turn it is, and what was answered lately. Bounded, without payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from uuid import UUID
+
+from django.db.models import (
+    BooleanField,
+    Exists,
+    F,
+    Func,
+    JSONField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import JSONObject, Left
+
+from approvals.models import Assignment, Escalation, Signature, Snooze
+from approvals.queries import cases_visible_to
+from checkpoint.clock import Now
+from checkpoint.models import Case
+from checkpoint.permissions import Person
+from checkpoint.queries import COUNT_LIMIT, PAGE_SIZE, PREVIEW, Page
+from checkpoint.states import CaseStatus
+
+
+class Shown(StrEnum):
+    """A list of the queue. Every open case is in the first or under SNOOZED (S36)."""
+
+    WAITING = "waiting"
+    MINE = "mine"
+    UNASSIGNED = "unassigned"
+    SECOND_PERSON = "second_person"
+    SNOOZED = "snoozed"
+    DONE = "done"
+
+
+_HELD = Assignment.objects.filter(case=OuterRef("pk"), ended_at=None)
+_ASIDE = Snooze.objects.filter(case=OuterRef("pk"), woken_at=None, ends_at__gt=Now())
+_SIGNED = Signature.objects.filter(case=OuterRef("pk"), step_version=OuterRef("step__version"))
+_IS_IRREVERSIBLE = '$[*] ? (@.name == $variant && @.contract.reversibility == "irreversible")'
+
+_LISTS: dict[Shown, Callable[[Person], Q]] = {
+    Shown.WAITING: lambda person: ~Q(Exists(_ASIDE)),
+    Shown.MINE: lambda person: Q(Exists(_HELD.filter(person=person.pk))),
+    Shown.UNASSIGNED: lambda person: ~Q(Exists(_ASIDE)) & ~Q(Exists(_HELD)),
+    Shown.SECOND_PERSON: lambda person: ~Q(Exists(_ASIDE)) & Q(Exists(_SIGNED)),
+    Shown.SNOOZED: lambda person: Q(Exists(_ASIDE)),
+}
+
+
+def queue(person: Person, *, shown: Shown = Shown.WAITING, after: UUID | None = None) -> Page[Case]:
+    """The cases of one list behind case `after`: irreversible effects first, then the oldest; of DONE the newest first.
+
+    Each has `irreversible`, `goal_preview`, `held_by`, `aside_until`, `escalated` and `signed`; findings and payloads
+    stay behind.
+    """
+    if shown is Shown.DONE:
+        return _page(_done(person, after).order_by("-closed_at", "-id"))
+    cases = _open(person, shown).annotate(irreversible=_irreversible())
+    last = cases_visible_to(person).annotate(irreversible=_irreversible()).filter(pk=after).first() if after else None
+    if last is not None:
+        cases = cases.filter(_behind(last))
+    return _page(cases.order_by("-irreversible", "opened_at", "id"))
+
+
+def counts(person: Person) -> dict[Shown, str]:
+    """How many are in each list of open cases, as people read it; no further than COUNT_LIMIT."""
+    found = {shown: _open(person, shown)[:COUNT_LIMIT].count() for shown in _LISTS}
+    return {shown: f"{COUNT_LIMIT - 1}+" if count >= COUNT_LIMIT else str(count) for shown, count in found.items()}
+
+
+def _open(person: Person, shown: Shown) -> QuerySet[Case]:
+    return cases_visible_to(person).filter(_LISTS[shown](person), status=CaseStatus.OPEN)
+
+
+def _done(person: Person, after: UUID | None) -> QuerySet[Case]:
+    cases = cases_visible_to(person).exclude(status=CaseStatus.OPEN).select_related("decision")
+    last = cases.filter(pk=after).first() if after else None
+    if last is not None:
+        cases = cases.filter(Q(closed_at__lt=last.closed_at) | Q(closed_at=last.closed_at, id__lt=last.id))
+    return cases.annotate(irreversible=_irreversible())
+
+
+def _page(cases: QuerySet[Case]) -> Page[Case]:
+    valid = Signature.objects.filter(step_version=F("case__step__version"))
+    rows = list(
+        cases.select_related("step", "step__tool_version", "workflow", "workflow__team")
+        .defer("findings", *_PAYLOADS)
+        .annotate(
+            goal_preview=Left("workflow__goal", PREVIEW),
+            held_by=Subquery(_HELD.values("person_name")[:1]),
+            aside_until=Subquery(_ASIDE.values("ends_at")[:1]),
+            escalated=Exists(Escalation.objects.filter(case=OuterRef("pk"))),
+        )
+        .prefetch_related(Prefetch("signatures", valid, to_attr="signed"))[: PAGE_SIZE + 1]
+    )
+    more = len(rows) > PAGE_SIZE
+    return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
+
+
+_PAYLOADS = (
+    "step__arguments",
+    "step__template",
+    "step__tool_version__schema",
+    "workflow__goal",
+    "workflow__constraints",
+    "workflow__input",
+)
+
+
+def _irreversible() -> Func:
+    """Whether the contract that the case's step pinned says that the effect cannot be undone."""
+    named = JSONObject(variant=F("step__variant"))
+    return Func(
+        F("step__tool_version__variants"),
+        Func(Value(_IS_IRREVERSIBLE), template="%(expressions)s::jsonpath"),
+        Func(named, template="%(expressions)s::jsonb", output_field=JSONField()),
+        function="jsonb_path_exists",
+        output_field=BooleanField(),
+    )
+
+
+def _behind(last: Case) -> Q:
+    older = Q(opened_at__gt=last.opened_at) | Q(opened_at=last.opened_at, id__gt=last.id)
+    irreversible: bool = getattr(last, "irreversible")  # noqa: B009 (an annotation, unknown to the type checker)
+    return Q(irreversible=True) & older | Q(irreversible=False) if irreversible else Q(irreversible=False) & older
