@@ -31,6 +31,11 @@ _PATTERN = cel.NewEnv(variables={"pattern": cel.Type.STRING}).compile('"".matche
 _PLACED = re.compile(r"<input>:(\d+):(\d+): (.*?)(?: \(in container ''\))?(?: \[[A-Z_]+\])?$", re.MULTILINE)
 _EXPECTED = re.compile(r" expecting \{[^\n]*")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_IN_OUR_WORDS = {
+    "Syntax error: mismatched input '<EOF>'": "it ends too early",
+    "Key not found in map : ": "there is no member ",
+    "No matching overloads found : ": "no operation fits: ",
+}
 
 
 class ConditionFailed(Exception):
@@ -134,10 +139,13 @@ def _check_pattern(pattern: str) -> None:
 
 def _placed(message: str) -> str:
     """The compiler's complaints, each with its place."""
-    short = _EXPECTED.sub("", message)
-    found = [f"line {line}, column {column}: {what}" for line, column, what in _PLACED.findall(short)]
-    return "; ".join(dict.fromkeys(found))[:_LONGEST_MESSAGE] or _sentence(message)
+    found = _PLACED.findall(_EXPECTED.sub("", message))
+    placed = [f"line {line}, column {column}: {what}" for line, column, what in found]
+    return _sentence("; ".join(dict.fromkeys(placed)) or message)
 
 
 def _sentence(error: object) -> str:
-    return _STATUS.sub("", str(error))[:_LONGEST_MESSAGE]
+    sentence = _STATUS.sub("", str(error))
+    for theirs, ours in _IN_OUR_WORDS.items():
+        sentence = sentence.replace(theirs, ours)
+    return sentence[:_LONGEST_MESSAGE]

@@ -16,7 +16,7 @@ MOST_RULES = 500
 LONGEST_TIME = 366 * 86_400  # seconds
 NO_APPROVAL = "none"
 
-_COUNTS = {"max_attempts": 1, "max_inspections": 0}  # with the least that makes sense
+_COUNTS = ("max_attempts", "max_inspections")
 
 
 def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -54,7 +54,8 @@ _GROUPS = {
 }
 _NEEDED = _whole(1, 20)
 _BUDGETS = {
-    each.name: _whole(_COUNTS[each.name], 1_000) if each.name in _COUNTS else _seconds() for each in fields(Policy)
+    each.name: _whole(1, 1_000) if each.name in _COUNTS else {**_seconds(), "exclusiveMinimum": 0}
+    for each in fields(Policy)
 }
 _APPROVAL = _not_empty(
     {

@@ -55,8 +55,8 @@ def approval_in_words(rule: ApprovalRule | None) -> str:
     if rule is None:
         return "no approval"
     parts = [f"{_people(rule)} {'for the whole plan' if rule.scope is Scope.PLAN else 'for the step'}"]
-    parts += [f"after {duration(rule.wait_seconds)}"] if rule.wait_seconds else []
     parts += [f"within {duration(rule.expires_seconds)}"]
+    parts += [f"sent no sooner than {duration(rule.wait_seconds)} after the last"] if rule.wait_seconds else []
     parts += ["the submitter may be one of them"] if rule.self_approval else []
     return f"{', '.join(parts)}; without an answer {_timeout(rule)}"
 

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from approvals.policies import PolicyDocument, StepDescription
-from approvals.policy_documents import PolicyInvalid, read_policy
+from approvals.policy_documents import read_policy
+from approvals.policy_errors import PolicyInvalid
+from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Reversibility
+
+CAREFUL = (BASE_DIR / "examples" / "policies" / "careful.yaml").read_text(encoding="utf-8")
 
 
 def document(*rules: dict[str, Any], **defaults: Any) -> PolicyDocument:

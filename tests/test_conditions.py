@@ -56,7 +56,7 @@ _TWENTY = str(list(range(20)))
         ("arguments.__class__.mro()", "line 1, column 24"),
         ("1 + 1", "its value is of type int; it must be true or false"),
         ("'yes'", "its value is of type string"),
-        ("", "line 1, column 1"),
+        ("", "line 1, column 1: it ends too early"),
         ("arg.cents > 1", "undeclared reference to 'arg.cents'"),
     ],
 )

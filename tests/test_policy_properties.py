@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from approvals.policies import DriftAnswer, rule
-from approvals.policy_documents import PolicyInvalid, read_policy
+from approvals.policy_documents import read_policy
+from approvals.policy_errors import PolicyInvalid
 from approvals.strictness import strictest
 from checkpoint.states import CaseReason
 from tests.policies_driver import document, step
@@ -48,7 +49,7 @@ _sets = st.fixed_dictionaries(
     optional={
         "approval": st.just("none") | _approvals,
         "decisions": st.dictionaries(st.sampled_from(["outcome_unknown", "retries_exhausted"]), _answers, min_size=1),
-        "budgets": st.fixed_dictionaries({"max_attempts": st.integers(1, 9), "retry_base": st.integers(0, 9)}),
+        "budgets": st.fixed_dictionaries({"max_attempts": st.integers(1, 9), "retry_base": st.integers(1, 9)}),
         "limits": st.fixed_dictionaries({"in_flight": st.integers(1, 9)}),
         "drift": st.fixed_dictionaries({"tool": st.sampled_from(list(map(str, DriftAnswer)))}),
         "step_up": st.booleans(),
