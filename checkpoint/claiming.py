@@ -96,6 +96,8 @@ class _Claimer:
         self.changes.touch(row)
         was_doing = row.activity
         fencing.overrule(row)
+        if was_doing == Activity.INSPECT:
+            row.inspection_count += 1  # a lookup that never comes back must not be repeated for ever
         if was_doing == Activity.EXECUTE:
             for attempt in attempts:
                 if attempt.ended_at is None:

@@ -6,6 +6,7 @@ crash is decided by what was promised when the step was planned, on any process,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
@@ -59,8 +60,11 @@ class Contract:
     def __post_init__(self) -> None:
         if self.recovery is RecoveryClass.QUERYABLE and not self.can_inspect:
             raise ValueError("a queryable contract needs can_inspect=True and a tool with inspect()")
-        if self.deadline <= 0 or self.settle < 0:
-            raise ValueError("deadline must be above 0 and settle at least 0 seconds")
+        if self.recovery is RecoveryClass.OPAQUE and self.can_inspect:
+            raise ValueError("an opaque contract has no lookup: with one that can be trusted, it is queryable")
+        times = (self.deadline, self.settle, 0.0 if self.key_lifetime is None else self.key_lifetime)
+        if not all(map(math.isfinite, times)) or self.deadline <= 0 or min(times) < 0:
+            raise ValueError("deadline must be above 0, settle and key_lifetime at least 0 seconds, all finite")
 
     def to_json(self) -> dict[str, Any]:
         """The contract as JSON values, the form in which a tool version stores it."""

@@ -7,8 +7,9 @@ a second one would double.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
 from checkpoint.contracts import Contract, RecoveryClass
@@ -37,6 +38,13 @@ class Policy:
     verification_base: float = 0.5
     verification_cap: float = 15.0
     verification_deadline: float = 60.0
+
+    def __post_init__(self) -> None:
+        numbers = {one.name: getattr(self, one.name) for one in fields(self)}
+        if not all(map(math.isfinite, numbers.values())) or min(numbers.values()) < 0:
+            raise ValueError("every number of a policy must be finite and at least 0")
+        if 0 in (value for name, value in numbers.items() if name.endswith(("_base", "_cap", "max_attempts"))):
+            raise ValueError("waits and attempts of a policy must be above 0, or the machine would spin")
 
     def retry_wait(self, attempts: int) -> timedelta:
         """Wait after the given number of attempts."""
@@ -250,7 +258,7 @@ def _inspect_or_send_again(facts: StepFacts, contract: Contract, policy: Policy,
 
 def _look_or_ask(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
     """A person is asked only after a last look, taken when no request can land any more."""
-    if not contract.can_inspect or contract.recovery is RecoveryClass.OPAQUE:
+    if not contract.can_inspect:
         return _ask_about_unreadable(facts, now)
     if facts.inspection_count >= policy.max_inspections and now < _quiet_at(facts, contract):
         return Wait(_quiet_at(facts, contract))

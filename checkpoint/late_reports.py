@@ -38,9 +38,8 @@ def _hear_receipt(
     changes: Changes, report: Report, receipt: Receipt, evidence: EvidenceRow, row: StepRow, attempts: list[AttemptRow]
 ) -> None:
     _resolve(changes, report, attempts, applied=True, detail="its receipt came late")
-    if row.attempt_count > report.claim.attempt_number:
-        if _could_be_second(receipt, row):
-            verdicts.open_case(changes, row, CaseReason.DUPLICATE_EFFECT, attempts)
+    if row.attempt_count > report.claim.attempt_number and _could_be_second(receipt, row):
+        verdicts.open_case(changes, row, CaseReason.DUPLICATE_EFFECT, attempts)
     elif row.status in UNDECIDED:
         overrule(changes, row, why="a late receipt settled it")
         row.receipt_id, row.operation_id = evidence.id, evidence.operation_id

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, step_rulings, verdicts
 from checkpoint.attempt_log import AttemptRow
@@ -80,8 +81,9 @@ class _Deciding:
             self._attest("denied", {})
             row.attempts_allowed = row.attempt_count + self._granted()
         if row.status is StepStatus.UNCERTAIN:
+            settled_at = self._settled_at()
             verdicts.conclude_failed(self.changes, row, self.attempts, f"{self.changes.actor.name}: it did not happen")
-            row.next_at = None
+            row.next_at = settled_at
         else:
             self.changes.note(row, "retry", reason=self.answer.reason)
 
@@ -116,6 +118,12 @@ class _Deciding:
             raise DecisionNotAllowed(f"{newest} does not take these arguments ({error}): abandon the step") from error
         if not same:
             raise DecisionNotAllowed(f"{newest} reads these arguments differently: abandon the step and submit it anew")
+
+    def _settled_at(self) -> datetime | None:
+        """Until when a call that nobody heard of can still land; "it is not there" is no proof before (S08, S09)."""
+        settle = timedelta(seconds=pinned.contract(self.row).settle)
+        open_calls = [attempt.deadline_at + settle for attempt in self.attempts if attempt.applied is None]
+        return max(open_calls, default=None)
 
     def _granted(self) -> int:
         """A refusal that a person looked into gets the policy's whole budget again; an uncertainty, one more try."""

@@ -7,7 +7,9 @@ write than the rows they carry. Here a statement is planned once for a connectio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -23,6 +25,34 @@ def fetch(statement: str, **parameters: Any) -> list[tuple[Any, ...]]:
 def change(statement: str, **parameters: Any) -> int:
     """Runs a statement that returns nothing; says how many rows it changed."""
     return _run(statement, parameters).rowcount
+
+
+@contextmanager
+def pipelined() -> Iterator[None]:
+    """Statements inside are sent without waiting for each other's answers; the first `fetch` waits for all before it.
+
+    What a statement raises comes up at the next wait, at the latest at the end of the block.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A statement that was sent; how many rows it changed is known after the pipeline's end."""
+
+    cursor: psycopg.Cursor[tuple[Any, ...]]
+
+    @property
+    def count(self) -> int:
+        """How many rows it changed."""
+        return self.cursor.rowcount
+
+
+def send(statement: str, **parameters: Any) -> Sent:
+    """Sends a statement whose count is looked at later."""
+    return Sent(_run(statement, parameters))
 
 
 def rows(values: Sequence[Any]) -> str:

@@ -189,7 +189,9 @@ CASE_RULES: Mapping[CaseReason, CaseRule] = {
     CaseReason.POLICY_CHANGED: CaseRule("The policy changed", None, _DRIFT_DECISIONS),
     CaseReason.PROMPT_CHANGED: CaseRule("The prompt changed", None, _DRIFT_DECISIONS),
     CaseReason.TOOL_CHANGED: CaseRule("The tool changed", None, _DRIFT_DECISIONS),
-    CaseReason.ARTIFACT_MISMATCH: CaseRule("An artifact is not what it was", None, {D.RETRY: None, D.ABANDON: None}),
+    CaseReason.ARTIFACT_MISMATCH: CaseRule(
+        "An artifact is not what it was", None, {D.RETRY: None, D.ABANDON: S.ABANDONED}
+    ),
     CaseReason.COMPENSATION_FAILED: CaseRule(
         "Undoing it failed", S.FAILED, {D.RETRY: None, D.CONFIRM: S.COMMITTED, D.ABANDON: S.ABANDONED}
     ),

@@ -144,14 +144,14 @@ def ready(workflows: Sequence[uuid.UUID], *, now: datetime, limit: int) -> list[
     return _rows(_READY, workflows=list(workflows), now=now, limit=limit)
 
 
-def write(changes: Sequence[StepRow], guards: Sequence[Guard]) -> int:
-    """Writes the rows whose guards hold; returns how many were written."""
+def write(changes: Sequence[StepRow], guards: Sequence[Guard]) -> statements.Sent:
+    """Writes the rows whose guards hold; the answer says how many were written."""
     records = [
         {"id": row.id, "seen_version": guard.version, "held_fence": guard.fence}
         | dict(zip(WRITABLE, _values(row), strict=True))
         for row, guard in zip(changes, guards, strict=True)
     ]
-    return statements.change(_WRITE, changes=statements.rows(records))
+    return statements.send(_WRITE, changes=statements.rows(records))
 
 
 def _rows(statement: str, **parameters: Any) -> list[StepRow]:

@@ -20,6 +20,7 @@ from checkpoint import (
     clock,
     evidence_log,
     fencing,
+    statements,
     step_rows,
     workflow_rows,
 )
@@ -72,6 +73,7 @@ class Changes:
     _settled: list[tuple[uuid.UUID, str]] = field(default_factory=list)
     _requests: list[NewApproval] = field(default_factory=list)
     _entries: list[audit.Entry] = field(default_factory=list)
+    _sent: list[tuple[statements.Sent, int]] = field(default_factory=list)
 
     def touch(self, row: StepRow) -> StepRow:
         """Announces a change of the row; call it before the first one, so that the guards carry what was read."""
@@ -134,16 +136,22 @@ class Changes:
         self._settled.append((row.id, how))
 
     def write_steps(self) -> None:
-        """Writes what was collected so far, in the order that foreign keys need.
+        """Writes what was collected so far.
 
         Raises:
             LeaseLost: a row is no longer what was read, although its workflow is locked.
         """
+        with statements.pipelined():
+            self._send_steps()
+        self._check_sent()
+
+    def _send_steps(self) -> None:
+        """In the order that foreign keys need."""
         if self._evidence:
             evidence_log.insert(self._evidence)
         rows = list(self._steps.values())
-        if rows and step_rows.write(rows, list(self._guards.values())) != len(rows):
-            raise LeaseLost("a step changed under its lock; nothing was written")
+        if rows:
+            self._sent.append((step_rows.write(rows, list(self._guards.values())), len(rows)))
         if self._ended:
             attempt_log.store_endings(list(self._ended.values()))
         if self._begun:
@@ -151,19 +159,30 @@ class Changes:
         for written in (self._evidence, self._steps, self._guards, self._moved, self._ended, self._begun):
             written.clear()
 
+    def _check_sent(self) -> None:
+        if any(sent.count != wanted for sent, wanted in self._sent):
+            raise LeaseLost("a step changed under its lock; nothing was written")
+        self._sent.clear()
+
     def finish(self) -> None:
-        """Writes everything; afterwards each workflow's status is the function of its steps again."""
+        """Writes everything; afterwards each workflow's status is the function of its steps again.
+
+        Raises:
+            LeaseLost: as `write_steps`.
+        """
         require_transaction()
         if self._requests:
             approval_log.insert(self._requests)
         self._wind_down()
-        self.write_steps()
-        if self._settled:
-            case_log.settle(self._settled, now=self.now)
-        if self._cases:
-            case_log.insert(self._cases)
-        self._follow_steps()
-        audit.append(self._entries, at=self.now)
+        with statements.pipelined():
+            self._send_steps()
+            if self._settled:
+                case_log.settle(self._settled, now=self.now)
+            if self._cases:
+                case_log.insert(self._cases)
+            self._follow_steps()
+            audit.append(self._entries, at=self.now)
+        self._check_sent()
         ended = [row.id for row in self.workflows.values() if row.ended_at == self.now and row.submitted_by_id]
         announce(Announcement([case.id for case in self._cases], ended, self.now))
 

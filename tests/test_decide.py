@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -62,7 +63,8 @@ def contracts(draw: st.DrawFn, *classes: RecoveryClass) -> Contract:
         settle=draw(st.sampled_from([0.0, 5.0, 20.0])),
         key_lifetime=draw(st.sampled_from([None, 0.0, 30.0, 60.0, 86400.0])),
         concurrent_same_key_safe=draw(st.booleans()),
-        can_inspect=recovery is RecoveryClass.QUERYABLE or draw(st.booleans()),
+        can_inspect=recovery is RecoveryClass.QUERYABLE
+        or (recovery is not RecoveryClass.OPAQUE and draw(st.booleans())),
         can_verify=draw(st.booleans()),
     )
 
@@ -417,9 +419,16 @@ def test_a_receipt_that_came_late_for_an_older_attempt_keeps_the_step_from_faili
     assert next_action(replace(facts, attempts_allowed=2), KEYED, POLICY, NOW) == Ask(CaseReason.OUTCOME_UNKNOWN)
 
 
-def test_a_lookup_that_an_opaque_tool_has_by_mistake_does_not_count() -> None:
-    mistaken = replace(OPAQUE, can_inspect=True)
-    assert next_action(OVER, mistaken, POLICY, NOW) == Ask(CaseReason.OUTCOME_UNKNOWN)
+def test_an_opaque_contract_with_a_lookup_is_refused() -> None:
+    with pytest.raises(ValueError, match="queryable"):
+        replace(OPAQUE, can_inspect=True)
+
+
+@pytest.mark.parametrize("wrong", [{"retry_base": 0.0}, {"inspection_cap": float("nan")}, {"max_attempts": 0}])
+def test_a_policy_under_which_the_machine_would_spin_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="policy must be"):
+        Policy(**wrong)
+
 
 
 def test_a_provider_that_is_still_at_work_is_not_a_question_before_the_call_is_over() -> None:

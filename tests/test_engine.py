@@ -65,9 +65,11 @@ def run(database: Addresses) -> Iterator[Run]:
     """Submits steps (name, position, arguments), runs the engine until it is idle, returns the workflow."""
     heartbeats: list[Heartbeat] = []
 
-    def go(act: Act, *steps: dict[str, Any]) -> Workflow:
-        tool = Scripted(act)
-        publishing.publish([tool])
+    def go(act: Act, *steps: dict[str, Any], tool: type[Scripted] = Scripted) -> Workflow:
+        publishing.publish([Scripted(act)])
+        return work(tool(act), *steps)
+
+    def work(tool: Scripted, *steps: dict[str, Any]) -> Workflow:
         heartbeat = Heartbeat([label(tool)])
         engine = Engine(heartbeat.start(), {tool.name: tool}, hands=4)
         heartbeats.append(heartbeat)
@@ -122,6 +124,17 @@ def test_an_answer_that_cannot_be_stored_leaves_the_outcome_unknown(run: Run, wr
     assert Step.objects.get(workflow=workflow).status == StepStatus.STARTED
     (attempt,) = Step.objects.get(workflow=workflow).attempts.all()
     assert (attempt.ending, attempt.applied) == ("unknown", None)
+
+
+def test_arguments_that_the_tool_cannot_read_are_a_refusal_because_nothing_was_sent(run: Run) -> None:
+    class Other(Scripted):
+        class Arguments(BaseModel):
+            model_config = ConfigDict(extra="forbid", strict=True)
+            letter: str
+
+    workflow = run(lambda arguments, call: Receipt(), scripted("one"), tool=Other)
+    (attempt,) = Step.objects.get(workflow=workflow).attempts.all()
+    assert (attempt.ending, attempt.applied) == ("refused", False)
 
 
 def test_an_exception_with_hostile_text_is_recorded(run: Run) -> None:

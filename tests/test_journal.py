@@ -257,6 +257,24 @@ class TestLostCalls:
         time_machine.pass_seconds(2)
         assert driver.claim().attempt_number == 2
 
+    def test_s08_s09_a_person_s_word_that_nothing_happened_waits_until_no_request_can_land(
+        self, time_machine: MovableTime
+    ) -> None:
+        workflow, driver = submit(OPAQUE), JournalDriver()
+        driver.report(driver.claim(), OutcomeUnknown("connection lost"))
+        answer(case(workflow), DecisionKind.RETRY)
+        assert driver.turn() == []
+        time_machine.pass_seconds(QUIET)
+        assert driver.claim().attempt_number == 2
+
+    def test_a_lookup_that_takes_its_worker_down_each_time_is_given_up(self, time_machine: MovableTime) -> None:
+        workflow, driver = submit(QUERYABLE), JournalDriver()
+        driver.report(driver.claim(), OutcomeUnknown("timed out"))
+        for _ in range(10):
+            time_machine.pass_seconds(QUIET)
+            JournalDriver().turn()
+        assert case(workflow).reason == CaseReason.INSPECTION_INCONCLUSIVE
+
     def test_what_a_lookup_finds_is_committed(self) -> None:
         workflow, driver = submit(QUERYABLE), JournalDriver()
         (inspection,) = driver.report(driver.claim(), OutcomeUnknown("timed out"))
@@ -361,6 +379,7 @@ class TestOldFences:
         old = self.take_over(workflow, time_machine, DEADLINE)
         JournalDriver().turn()
         answer(case(workflow), DecisionKind.RETRY)
+        time_machine.pass_seconds(SETTLE)
         driver = JournalDriver()
         driver.report(driver.claim(), Receipt(operation_id="op2"))
         assert status(workflow) == WorkflowStatus.COMPLETED
@@ -369,6 +388,19 @@ class TestOldFences:
         assert duplicate.reason == CaseReason.DUPLICATE_EFFECT
         assert (step(workflow).status, step(workflow).operation_id) == (StepStatus.VERIFIED, "op2")
         assert Evidence.objects.filter(kind="late_receipt", operation_id="op1").exists()
+
+    def test_a_late_receipt_of_an_earlier_send_under_the_same_key_settles_the_later_one(
+        self, time_machine: MovableTime
+    ) -> None:
+        workflow = submit(KEYED)
+        old = self.take_over(workflow, time_machine, QUIET)
+        driver = JournalDriver()
+        again = driver.claim()
+        driver.report(old, Receipt(operation_id="op1"))
+        driver.turn()
+        assert (step(workflow).operation_id, status(workflow)) == ("op1", WorkflowStatus.COMPLETED)
+        driver.report(again, Receipt(operation_id="op1"))
+        assert not Case.objects.exists()
 
     def test_a_late_receipt_of_a_provider_that_honours_the_key_is_no_duplicate(self, time_machine: MovableTime) -> None:
         workflow = submit(KEYED)

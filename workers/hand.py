@@ -9,6 +9,8 @@ import json
 import logging
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from checkpoint.calls import Claim
 from checkpoint.canonical import check
 from checkpoint.models import Activity
@@ -48,7 +50,7 @@ def make_call(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
 
 
 def _act(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
-    arguments = tool.Arguments.model_validate_json(claim.arguments, strict=True)
+    arguments = _arguments(tool, claim)
     match claim.activity:
         case Activity.EXECUTE:
             call = _call(claim, deadline)
@@ -58,6 +60,16 @@ def _act(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
             return tool.inspect(arguments, _call(claim, deadline))
         case Activity.VERIFY:
             return tool.verify(arguments, _call(claim, deadline, json.loads(claim.facts or "{}")))
+
+
+def _arguments(tool: Tool, claim: Claim) -> BaseModel:
+    """What was written ahead, as the tool reads it. Where the tool cannot, nothing was sent."""
+    try:
+        return tool.Arguments.model_validate_json(claim.arguments, strict=True)
+    except ValidationError as error:
+        raise NotApplied(
+            f"{claim.tool} cannot read its arguments: {error}", code="unreadable", permanent=True
+        ) from error
 
 
 def _call(claim: Claim, deadline: Deadline, facts: dict[str, Any] | None = None) -> Call:
