@@ -1,10 +1,10 @@
-"""Addresses of the review queue, of cases and of notices."""
+"""Addresses of the review queue, of cases, of notices and of policies."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from approvals.console import notices, views
+from approvals.console import notices, policies, views
 
 urlpatterns = [
     path("review/", views.review, name="review"),
@@ -16,4 +16,8 @@ urlpatterns = [
     path("notices/settings/", notices.settings, name="notice_settings"),
     path("notices/channels/", notices.channels, name="notice_channels"),
     path("notices/channels/<uuid:channel_id>/switch/", notices.channel_switch, name="notice_channel_switch"),
+    path("policies/", policies.policies, name="policies"),
+    path("policies/<int:number>/", policies.policy, name="policy"),
+    path("policies/difference/", policies.difference, name="policy_difference"),
+    path("policies/activation/", policies.activation, name="policy_activation"),
 ]
