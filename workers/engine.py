@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 COLLECT_SECONDS = 0.2
 # Once one call has come back, others that come back this soon are recorded with it, by one commit.
 GATHER_SECONDS = 0.002
-# How soon a hand that computes lets the loop go on when the database has answered; Python's own 5 ms is a turn's length.
+# How soon a hand that computes lets the loop go on when the database has answered. Python's own 5 ms is a whole turn.
 SWITCH_SECONDS = 0.0005
 DATABASE_PATIENCE_SECONDS = 60.0
 
