@@ -54,19 +54,17 @@ def begin(actor: Callable[[], Actor], *, request_id: str = "") -> Iterator[Occas
 
 
 @contextmanager
-def because(reason: str) -> Iterator[None]:
-    """Gives a reason to the changes of the block that have no place for one themselves."""
-    occasion = _current.get()
-    if occasion is None:
-        with begin(lambda: Actor(login_name(), SHELL_CHANNEL)) as occasion:
-            occasion.reason = reason
-            yield
-        return
-    before, occasion.reason = occasion.reason, reason
+def acting(actor: Actor, *, reason: str) -> Iterator[None]:
+    """Names who changes something and why, where the change itself has no place for it. The request id stays."""
+    occasion = current()
+    before = occasion.actor, occasion.reason
+    occasion.actor, occasion.reason = lambda: actor, reason
+    token = _current.set(occasion)
     try:
         yield
     finally:
-        occasion.reason = before
+        _current.reset(token)
+        occasion.actor, occasion.reason = before
 
 
 def current() -> Occasion:

@@ -17,11 +17,7 @@ from tests.console_driver import signed_in
 pytestmark = pytest.mark.usefixtures("database")
 
 ADA = "person ada"
-
-
-def by_grace() -> Actor:
-    """Who acts in these tests."""
-    return Actor("grace", "console")
+GRACE = Actor("grace", "console")
 
 
 def test_signing_in_and_out_names_the_person_and_the_address() -> None:
@@ -64,7 +60,7 @@ def test_a_disabled_account_cannot_sign_in() -> None:
 )
 def test_a_change_of_an_account_says_before_and_after(change: dict[str, object], expected: tuple[str, ...]) -> None:
     person = factories.person("ada")
-    with occasions.begin(by_grace), occasions.because("She asked for it."):
+    with occasions.acting(GRACE, reason="She asked for it."):
         for name, value in change.items():
             setattr(person, name, value)
         person.save()

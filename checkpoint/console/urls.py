@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from checkpoint.console import audit_views, downloads, views
+from checkpoint.console import audit_views, downloads, people_views, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -18,5 +18,8 @@ urlpatterns = [
     path("audit/", audit_views.search, name="audit"),
     path("audit/export", audit_views.export, name="audit_export"),
     path("audit/<uuid:stream>/<int:seq>/", audit_views.entry, name="audit_entry"),
+    path("people/", people_views.people, name="people"),
+    path("people/<int:account_id>/", people_views.person, name="person"),
+    path("people/<int:account_id>/access/", people_views.access, name="person_access"),
     path("evidence/<uuid:evidence_id>/facts.txt", downloads.evidence_facts, name="evidence_facts"),
 ]
