@@ -35,11 +35,11 @@ def approval(step: Step | None = None, *, submitted_by: User | None = None, **ru
     about = step or factories.step(
         factories.workflow(submitted_by=submitted_by), tool_version=factories.tool("ticket.open", factories.TICKET)
     )
-    now = clock.now()
+    asked, now = ApprovalRule(**rule), clock.now()
     return Approval.objects.create(
-        workflow=about.workflow, step=about, rule=ApprovalRule(**rule).to_json(), arguments_hash=about.arguments_hash,
+        workflow=about.workflow, step=about, rule=asked.to_json(), arguments_hash=about.arguments_hash,
         policy_version=about.workflow.policy_version, tool_version=about.tool_version, requested_at=now,
-        expires_at=now + timedelta(days=1),
+        expires_at=now + timedelta(seconds=asked.expires_seconds),
     )  # fmt: skip
 
 

@@ -110,6 +110,8 @@ def listed(found: QuerySet[BulkItem]) -> Iterator[Listed]:
     for item in found:
         about = item.case or item.approval
         assert about is not None
+        if item.text is not None and about.step.arguments_hash:  # type: ignore[attr-defined]  # an annotation
+            about.step.arguments = item.text  # type: ignore[attr-defined]  # not fetched a second time
         yield Listed(item, about, item.text, item.characters)  # type: ignore[attr-defined]  # annotations
 
 
