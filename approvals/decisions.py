@@ -6,21 +6,18 @@ changes nothing; a refused person is written to the system's audit stream in a t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from approvals import notices
-from approvals.models import Decision
-from approvals.permissions import DECIDE_CASE
-from approvals.queries import cases_visible_to
+from approvals import case_work, notices, signatures
+from approvals.models import Decision, Signature
+from approvals.signatures import GivenAnswer
 from checkpoint import denials, doorbell, recovery, step_rows, transitions
 from checkpoint.errors import CaseClosed, DecisionIncomplete, DecisionNotAllowed, Forbidden, NotFound, StaleView
 from checkpoint.models import Case
-from checkpoint.people import Actor
-from checkpoint.permissions import require
 from checkpoint.states import CASE_RULES, CaseReason, CaseStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.step_rows import StepRow
@@ -30,24 +27,7 @@ from checkpoint.transitions import Changes
 REASON_LIMIT = 4000
 OPERATION_ID_LIMIT = 255
 
-
-@dataclass(frozen=True)
-class _Request:
-    """What a person asks for, and what that person saw."""
-
-    case_id: UUID
-    kind: DecisionKind
-    person: User
-    channel: str
-    reason: str
-    operation_id: str
-    step_version: int
-    arguments_hash: str
-    alongside: Callable[[Decision], None]
-
-    @property
-    def actor(self) -> Actor:
-        return Actor(name=self.person.get_username(), channel=self.channel)
+Answered = Decision | Signature
 
 
 def decide(
@@ -60,79 +40,87 @@ def decide(
     operation_id: str = "",
     step_version: int,
     arguments_hash: str,
-    alongside: Callable[[Decision], None] = lambda decision: None,
-) -> Decision:
-    """Records a person's answer to a case and carries it out.
+    alongside: Callable[[Answered], None] = lambda answered: None,
+) -> Answered:
+    """Records a person's answer to a case, and carries it out unless the policy wants more people to give it.
 
-    The same person repeating the same answer gets the same decision back (S18).
+    The same person repeating the same answer gets the same decision or signature back (S18).
 
     Args:
         person: whoever the session or token belongs to; never taken from the request's body (S14).
         step_version: the step's version that the person saw.
         arguments_hash: the hash of the arguments that the person saw.
-        alongside: writes what belongs to the decision, in its transaction; what it raises undoes both. It is not called
+        alongside: writes what belongs to the answer, in its transaction; what it raises undoes both. It is not called
             for an answer that was given before.
+
+    Returns:
+        The decision; or, where it waits for other people, this person's signature.
 
     Raises:
         NotFound: no such case, or none that this person may see.
-        Forbidden: the person may see it but not decide.
+        Forbidden: the person may see it but not decide, or the policy wants people of other groups.
         DecisionIncomplete: no reason, or a field is too long.
         CaseClosed: it was answered or settled already; the message says by whom and how (S11, S19).
         StaleView: the step moved on since the person looked (S11, S12).
-        DecisionNotAllowed: the case's reason does not allow this answer.
+        DecisionNotAllowed: the case's reason, or the policy in force, does not allow this answer.
+        AlreadySigned: the person gave another answer before, which still waits for other people.
     """
-    request = _Request(
-        case_id, kind, person, channel, reason.strip(), operation_id.strip(), step_version, arguments_hash, alongside
+    given = GivenAnswer(
+        case_id, kind, person, channel, reason.strip(), operation_id.strip(), step_version, arguments_hash
     )
-    _check_complete(request)
+    _check_complete(given)
     try:
-        return _decide(request)
+        return _decide(given, alongside)
     except (Forbidden, NotFound) as refusal:
-        denials.record(actor=request.actor, verb=f"decide {kind}", subject=f"case {case_id}", reason=str(refusal))
+        denials.record(actor=given.actor, verb=f"decide {kind}", subject=f"case {case_id}", reason=str(refusal))
         raise
 
 
 @one_transaction
-def _decide(request: _Request) -> Decision:
-    workflow_id = _visible_case(request).workflow_id
-    changes = transitions.lock([workflow_id], actor=request.actor)
-    case = Case.objects.select_for_update().get(pk=request.case_id)
+def _decide(given: GivenAnswer, alongside: Callable[[Answered], None]) -> Answered:
+    # The account is read again: one that was disabled or lost a right counts at once (S25).
+    given = replace(given, person=User.objects.get(pk=given.person.pk))
+    workflow_id = case_work.require_worker(given.case_id, given.person, action="decide cases")
+    changes = transitions.lock([workflow_id], actor=given.actor)
+    case = Case.objects.select_for_update().get(pk=given.case_id)
     if case.status != CaseStatus.OPEN:
-        return _earlier_answer(case, request)
+        return _earlier_answer(case, given)
     row = step_rows.of_ids([case.step_id])[case.step_id]
-    _check_guards(case, row, request)
-    recovery.apply(changes, case, row, recovery.Answer(request.kind, request.reason, request.operation_id))
-    decision = _record(changes, case, request)
+    _check_guards(case, row, given)
+    waits, signed = signatures.missing(case, given.kind, given.person), signatures.on(case)
+    own = signatures.of_person(signed, given.person)
+    if waits and own is not None:
+        return own
+    answered = signatures.sign(changes, case, given) if waits else _carry_out(changes, case, row, given, signed)
     changes.finish()
-    notices.tell_of_decision(decision)
-    request.alongside(decision)
+    alongside(answered)
     doorbell.ring_on_commit()
+    return answered
+
+
+def _carry_out(changes: Changes, case: Case, row: StepRow, given: GivenAnswer, signed: Sequence[Signature]) -> Decision:
+    """The answer of the last person who was needed. An operation id that an earlier one found is not lost."""
+    agreed = [signature for signature in signed if signature.kind == given.kind]
+    found = [signature.operation_id for signature in agreed if signature.operation_id]
+    given = replace(given, operation_id=given.operation_id or (found or [""])[-1])
+    recovery.apply(changes, case, row, recovery.Answer(given.kind, given.reason, given.operation_id))
+    decision = _record(changes, case, given, signed_by=[signature.person_name for signature in agreed])
+    notices.tell_of_decision(decision)
     return decision
 
 
-def _visible_case(request: _Request) -> Case:
-    """The account is read again: one that was disabled or lost a right counts at once (S25)."""
-    person = User.objects.get(pk=request.person.pk)
-    case = cases_visible_to(person).filter(pk=request.case_id).first()
-    if case is None:
-        raise NotFound(f"There is no case {request.case_id} that you may see.")
-    require(person, DECIDE_CASE, action="decide cases")
-    return case
-
-
-def _earlier_answer(case: Case, request: _Request) -> Decision:
-    decision = Decision.objects.filter(case=case).first()
-    if decision is None:
-        raise CaseClosed(f"Nobody needs to answer any more: {case.closing}.")
-    if decision.person_id == request.person.pk and decision.kind == request.kind:
+def _earlier_answer(case: Case, given: GivenAnswer) -> Answered:
+    """What this person answered before, where it is the same; it may be the first of the signatures that decided."""
+    decision = Decision.objects.filter(case=case, kind=given.kind).first()
+    if decision is not None and decision.person_id == given.person.pk:
         return decision
-    raise CaseClosed(
-        f"{decision.person_name} already decided “{decision.kind}” at {decision.decided_at:%Y-%m-%d %H:%M:%S} UTC:"
-        f" {decision.reason}"
-    )
+    own = Signature.objects.filter(case=case, kind=given.kind, person=given.person).last()
+    if decision is not None and own is not None:
+        return own
+    raise CaseClosed(case_work.how_it_closed(case))
 
 
-def _check_complete(request: _Request) -> None:
+def _check_complete(request: GivenAnswer) -> None:
     if not request.reason:
         raise DecisionIncomplete("reason: say in a sentence why; it is kept in the audit trail.")
     if len(request.reason) > REASON_LIMIT:
@@ -143,7 +131,7 @@ def _check_complete(request: _Request) -> None:
         raise DecisionIncomplete("reason, operation_id: NUL characters cannot be stored; remove them.")
 
 
-def _check_guards(case: Case, row: StepRow, request: _Request) -> None:
+def _check_guards(case: Case, row: StepRow, request: GivenAnswer) -> None:
     legal = CASE_RULES[CaseReason(case.reason)].decisions
     if request.kind not in legal:
         raise DecisionNotAllowed(f"This case can be answered with {', '.join(legal)}; not with {request.kind}.")
@@ -151,7 +139,7 @@ def _check_guards(case: Case, row: StepRow, request: _Request) -> None:
         raise StaleView("The step moved on since you looked. Load the case again and decide on what it shows now.")
 
 
-def _record(changes: Changes, case: Case, request: _Request) -> Decision:
+def _record(changes: Changes, case: Case, request: GivenAnswer, *, signed_by: list[str]) -> Decision:
     case.decide()
     case.closed_at = changes.now
     case.save(update_fields=["status", "closed_at"])
@@ -161,7 +149,7 @@ def _record(changes: Changes, case: Case, request: _Request) -> Decision:
         before=case.reason,
         after=request.kind.value,
         reason=request.reason,
-        details={"case": str(case.pk), "operation_id": request.operation_id},
+        details={"case": str(case.pk), "operation_id": request.operation_id, "signed_by": signed_by},
     )
     return Decision.objects.create(
         case=case,

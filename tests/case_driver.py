@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.test import Client
 
-from checkpoint.models import AuditEntry, Case
+from checkpoint.models import AuditEntry, Case, PolicyVersion
 from tests import factories
 from tests.console_driver import HTMX, Forms, signed_in
 
@@ -31,6 +31,12 @@ def onlooker(case: Case, name: str = "otto") -> User:
 def stranger(name: str = "eve") -> User:
     """Somebody who may decide, elsewhere."""
     return factories.person(name, groups=["Approver"], teams=[factories.team("Legal")])
+
+
+def put_in_force(rules: dict[str, Any]) -> PolicyVersion:
+    """A policy, without asking whether it can be read."""
+    number = PolicyVersion.objects.latest("number").number + 1
+    return PolicyVersion.objects.create(number=number, sha256="", rules=rules, reason="tests", author="tests")
 
 
 def entries(case: Case, verb: str) -> list[AuditEntry]:

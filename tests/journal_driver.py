@@ -94,7 +94,9 @@ def answer(asked: Case, kind: DecisionKind, *, reason: str = "looked it up", ope
     """A person decides on what the case shows now."""
     person = User.objects.filter(is_superuser=True).first() or User.objects.create_superuser("person")
     seen = Step.objects.get(pk=asked.step_id)
-    return decide(
+    decision = decide(
         case_id=asked.pk, kind=kind, person=person, channel="command", reason=reason, operation_id=operation_id,
         step_version=seen.version, arguments_hash=seen.arguments_hash,
     )  # fmt: skip
+    assert isinstance(decision, Decision)
+    return decision

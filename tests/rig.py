@@ -91,10 +91,12 @@ class Rig:
         """Decides as a person who saw the case as it is now."""
         person = User.objects.filter(is_superuser=True).first() or User.objects.create_superuser(str(uuid.uuid4())[:8])
         step = Step.objects.get(pk=case.step_id)
-        return decide(
+        decision = decide(
             case_id=case.pk, kind=kind, person=person, channel="command",
             **{"reason": "looked it up", "step_version": step.version, "arguments_hash": step.arguments_hash, **more},
         )  # fmt: skip
+        assert isinstance(decision, Decision)
+        return decision
 
     def _at_rest(self, pk: uuid.UUID) -> Workflow | None:
         return Workflow.objects.filter(pk=pk, status__in=AT_REST).first()

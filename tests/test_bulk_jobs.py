@@ -358,7 +358,7 @@ def test_one_item_that_breaks_does_not_keep_the_job_from_the_others(monkeypatch:
     good, bad = cases(2)
     original = decisions.decide
 
-    def decide(**asked: Any) -> Decision:
+    def decide(**asked: Any) -> decisions.Answered:
         if asked["case_id"] == bad.pk:
             raise ZeroDivisionError
         return original(**asked)

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from approvals.decisions import decide
+from approvals.decisions import Answered, decide
 from approvals.models import Decision
 from checkpoint import audit
 from checkpoint.errors import CaseClosed, StaleView
@@ -25,7 +25,7 @@ def test_s19_of_two_people_who_answer_at_once_one_counts_and_the_other_learns_wh
     people = [
         factories.person(name, groups=["Approver"], teams=[case.workflow.team]) for name in ("ada", "grace", "joan")
     ]
-    together, counted, told = threading.Barrier(len(people)), list[Decision](), list[str]()
+    together, counted, told = threading.Barrier(len(people)), list[Answered](), list[str]()
 
     def press(person: User, kind: DecisionKind) -> None:
         together.wait(timeout=30)

@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
 from approvals.permissions import DECIDE_CASE
-from approvals.queries import queue, visible_case
+from approvals.queries import visible_case
+from approvals.review_queue import queue
 from checkpoint import permissions, queries
 from checkpoint.errors import Forbidden, NotFound
 from tests import factories

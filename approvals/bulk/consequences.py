@@ -44,6 +44,18 @@ class Effect:
 
 def sentences(kind: Decision, effects: Sequence[Effect]) -> list[str]:
     """What the answer does to those that it will be recorded for; empty where there are none."""
+    if kind is Decision.APPROVE:
+        return _said(kind, effects)
+    acted = [effect for effect in effects if not effect.needs_others]
+    waiting = len(effects) - len(acted)
+    return _said(kind, acted) + (
+        [f"{_count(waiting, 'waits', 'wait')} for the same answer of another person; until then nothing happens."]
+        if waiting
+        else []
+    )
+
+
+def _said(kind: Decision, effects: Sequence[Effect]) -> list[str]:
     return [sentence for sentence in _SENTENCES[kind](effects) if sentence] if effects else []
 
 
@@ -74,7 +86,7 @@ def _retry(effects: Sequence[Effect]) -> list[str]:
     fresh = len(effects) - len(again)
     return [
         f"Sends {_steps(len(again))} again, each with its own key." if again else "",
-        f"Of {_count(harmless, 'one', 'them')} the provider knows the key or only reads, so a repetition does no harm."
+        f"For {harmless} of them a repetition does no harm: the provider knows the key, or only reads."
         if harmless
         else "",
         f"Prepares {_steps(fresh)} again and, where it fits now, sends {'it' if fresh == 1 else 'them'}."

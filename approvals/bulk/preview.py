@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 
-from approvals import permits
+from approvals import permits, signatures
 from approvals.bulk import consequences, queries, rules
 from approvals.bulk.consequences import Effect
 from approvals.bulk.queries import Listed
@@ -19,6 +19,7 @@ from approvals.bulk.states import BulkResult
 from approvals.models import BulkJob
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
 from checkpoint import clock
+from checkpoint.errors import CheckpointError
 from checkpoint.models import Approval, Case
 from checkpoint.permissions import Person
 from checkpoint.rulings import ApprovalRule
@@ -27,11 +28,16 @@ from checkpoint.states import ApprovalStatus, CaseReason, CaseStatus, Decision
 
 @dataclass(frozen=True)
 class Expected:
-    """One item with the result that it would have now, and why where that is not `done`."""
+    """One item with the result that it would have now, and why where that is not `done`.
+
+    Attributes:
+        needs_others: it would be recorded, and wait for further people before it does anything.
+    """
 
     listed: Listed
     result: BulkResult
     message: str = ""
+    needs_others: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,21 +89,21 @@ class Preview:
 
     @property
     def _effects(self) -> list[Effect]:
-        return [_effect(one.listed) for one in self.answered]
+        return [_effect(one) for one in self.answered]
 
 
 def _tool(one: Expected) -> tuple[str, str]:
     return str(one.listed.step.tool_version), one.listed.reversibility
 
 
-def _effect(listed: Listed) -> Effect:
-    about = listed.about
+def _effect(one: Expected) -> Effect:
+    listed, about = one.listed, one.listed.about
     return Effect(
         workflow_id=about.workflow_id,
         reason=CaseReason(about.reason) if isinstance(about, Case) else None,
         contract=listed.contract,
         attempted=listed.step.attempt_count > 0,
-        needs_others=isinstance(about, Approval) and _needed(about) > 1,
+        needs_others=one.needs_others,
     )
 
 
@@ -142,7 +148,11 @@ class _Judge:
         seen = (listed.item.step_version, listed.item.arguments_hash)
         if seen != (listed.step.version, listed.step.arguments_hash):
             return Expected(listed, BulkResult.MOVED, "The step moved on since it was selected.")
-        return Expected(listed, BulkResult.DONE)
+        try:
+            waits = signatures.missing(case, self.kind, self.person)
+        except CheckpointError as refusal:
+            return Expected(listed, BulkResult.REFUSED, str(refusal))
+        return Expected(listed, BulkResult.DONE, needs_others=waits > 0)
 
     def _approval(self, listed: Listed, approval: Approval) -> Expected:
         given = {decision.person_id: decision.kind for decision in approval.decisions.all()}
@@ -157,4 +167,4 @@ class _Judge:
         )
         if refusal := permits.refusal(ApprovalRule.from_json(approval.rule), voter):
             return Expected(listed, BulkResult.REFUSED, refusal)
-        return Expected(listed, BulkResult.DONE)
+        return Expected(listed, BulkResult.DONE, needs_others=_needed(approval) > 1)

@@ -19,11 +19,12 @@ from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError
 from django.db.models import Q, QuerySet
 
-from approvals import decisions, requests
+from approvals import decisions, requests, signatures
 from approvals.bulk import queries, rules, trail
 from approvals.bulk.queries import Listed
 from approvals.bulk.states import BulkJobStatus, BulkNoun, BulkResult
-from approvals.models import BulkItem, BulkJob, Decision
+from approvals.decisions import Answered
+from approvals.models import BulkItem, BulkJob, Decision, Signature
 from checkpoint import clock, crash_points, occasions
 from checkpoint.clock import Now
 from checkpoint.errors import ApprovalClosed, CaseClosed, CheckpointError, DecisionNotAllowed, Forbidden, StaleView
@@ -35,7 +36,7 @@ from checkpoint.transactions import one_transaction, require_transaction
 log = logging.getLogger(__name__)
 
 # Much longer than a turn; whoever dies in one is replaced after that time.
-HOLD_SECONDS = 10.0
+HOLD_SECONDS = 5.0
 
 
 class _Stopped(Exception):
@@ -114,31 +115,35 @@ def _answer(job: BulkJob, listed: Listed) -> None:
 
 def _decide(job: BulkJob, listed: Listed) -> None:
     """The answer, by the function for single ones (S16), with what was frozen and with the account as it is now."""
-    kind, recorded = DecisionKind(job.kind), list[Decision]()
+    kind, recorded = DecisionKind(job.kind), list[Answered]()
     if refusal := rules.refusal(kind, listed.facts):
         raise DecisionNotAllowed(refusal)
     person = User.objects.filter(bulk_jobs=job.pk).first()
     if person is None:
         raise Forbidden(f"The account of {job.person_name} does not exist any more.")
 
-    def alongside(decision: Decision) -> None:
-        _record(listed, BulkResult.DONE, _still_needed(decision), decision)
-        recorded.append(decision)
+    def alongside(answered: Answered) -> None:
+        decision = answered if isinstance(answered, Decision) else None
+        _record(listed, BulkResult.DONE, _still_needed(answered), decision)
+        recorded.append(answered)
 
     item = listed.item
     common: dict[str, Any] = {"kind": kind, "person": person, "channel": trail.CHANNEL, "reason": job.reason}
     common |= {"arguments_hash": item.arguments_hash, "alongside": alongside}
     if job.noun is BulkNoun.CASE:
-        earlier = decisions.decide(case_id=listed.about.pk, step_version=item.step_version, **common)
+        earlier: Answered = decisions.decide(case_id=listed.about.pk, step_version=item.step_version, **common)
     else:
         earlier = requests.answer(approval_id=listed.about.pk, **common)
     if not recorded:
-        raise CaseClosed(f"You gave this answer already, at {earlier.decided_at:%Y-%m-%d %H:%M:%S} UTC.")
+        at = earlier.decided_at if isinstance(earlier, Decision) else earlier.signed_at
+        raise CaseClosed(f"You gave this answer already, at {at:%Y-%m-%d %H:%M:%S} UTC.")
 
 
-def _still_needed(decision: Decision) -> str:
-    """What a recorded approval has not done yet; empty where it did all."""
-    approval = decision.approval
+def _still_needed(answered: Answered) -> str:
+    """What a recorded answer has not done yet; empty where it did all."""
+    if isinstance(answered, Signature):
+        return signatures.still_needed(answered)
+    approval = answered.approval
     if approval is None or approval.status != ApprovalStatus.PENDING:
         return ""
     given = approval.decisions.filter(kind=DecisionKind.APPROVE).count()

@@ -1,0 +1,167 @@
+"""Four eyes on a case: how many people an answer needs, who they may be, and who has given it already.
+
+The policy in force at the time of the answer says so, not the one under which the workflow was planned: it is about
+people, and what they may do is a matter of today. A signature counts while the step is what its person saw, and while
+that person could still give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.auth.models import User
+
+from approvals.case_work import said
+from approvals.models import Signature
+from approvals.permissions import DECIDE_CASE
+from approvals.queries import cases_visible_to
+from checkpoint import pinned, rulings
+from checkpoint.errors import AlreadySigned, DecisionNotAllowed, Forbidden, RecordDamaged
+from checkpoint.models import Case, PolicyVersion
+from checkpoint.people import Actor
+from checkpoint.permissions import Person
+from checkpoint.rulings import DecisionRule
+from checkpoint.states import CASE_RULES, CaseReason, Decision
+from checkpoint.transitions import Changes
+
+Rules = Mapping[Decision, DecisionRule]
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """What a person answers to a case, and what that person saw.
+
+    Attributes:
+        person: whoever the session or token belongs to.
+    """
+
+    case_id: UUID
+    kind: Decision
+    person: User
+    channel: str
+    reason: str
+    operation_id: str
+    step_version: int
+    arguments_hash: str
+
+    @property
+    def actor(self) -> Actor:
+        """As the audit names the person."""
+        return Actor(name=self.person.get_username(), channel=self.channel)
+
+
+def rules_of(case: Case) -> Rules:
+    """The answers that both the case's reason and the policy in force allow, with the people that each needs.
+
+    Raises:
+        DecisionNotAllowed: the policy in force cannot be read. Then nobody decides, rather than anybody.
+    """
+    reason, step = CaseReason(case.reason), case.step
+    in_force = PolicyVersion.objects.values_list("pk", flat=True).latest("number")
+    if not pinned.has_rules(in_force):
+        return dict.fromkeys(CASE_RULES[reason].decisions, DecisionRule())
+    description = rulings.describe(
+        tool=step.tool_version.name,
+        variants=step.tool_version.variants,
+        variant=step.variant,
+        kind=case.workflow.kind,
+        team=case.workflow.team.slug,
+        arguments=step.arguments,
+    )
+    try:
+        ruling = pinned.ruling(in_force, description)
+    except RecordDamaged as damaged:
+        raise DecisionNotAllowed(f"{damaged}. Until an administrator puts another in force, none decides.") from damaged
+    allowed = ruling.decisions.get(reason, {})
+    return {kind: allowed[kind] for kind in CASE_RULES[reason].decisions if kind in allowed}
+
+
+def missing(case: Case, kind: Decision, person: Person) -> int:
+    """How many people have to give the same answer besides this one and those who signed; 0 makes it the last.
+
+    Only what a caller learns who holds the locks, and has checked what the person saw, is more than a forecast.
+
+    Raises:
+        DecisionNotAllowed: the policy in force does not allow this answer.
+        Forbidden: the policy wants people of groups to which this person does not belong.
+        AlreadySigned: the person has given another answer to this question.
+    """
+    rule = rule_for(rules_of(case), kind)
+    if refused := refusal(rule, person):
+        raise Forbidden(refused)
+    signed = on(case)
+    own = of_person(signed, person)
+    if own is not None and own.kind != kind:
+        raise AlreadySigned(f"You answered “{own.kind}” at {said(own.signed_at)}; it takes another person to disagree.")
+    others = [each for each in agreeing(signed, kind, rule) if each is not own]
+    return max(0, rule.needed - 1 - len(others))
+
+
+def of_person(signed: Sequence[Signature], person: Person) -> Signature | None:
+    """The person's own among the signatures."""
+    return next((each for each in signed if each.person_id == person.pk), None)
+
+
+def rule_for(rules: Rules, kind: Decision) -> DecisionRule:
+    """The people that an answer needs. Raises DecisionNotAllowed."""
+    if kind not in rules:
+        answers = ", ".join(rules) or "nothing"
+        raise DecisionNotAllowed(f"The policy in force lets this be answered with {answers}; not with {kind}.")
+    return rules[kind]
+
+
+def refusal(rule: DecisionRule, person: Person) -> str:
+    """Why the policy does not want this person's answer, as a sentence; empty where it does."""
+    if rule.groups and not person.groups.filter(name__in=rule.groups).exists():
+        return f"The policy wants somebody of {' or '.join(rule.groups)} for this, and you are in none of these groups."
+    return ""
+
+
+def on(case: Case) -> list[Signature]:
+    """The signatures about the step as it is now, of people who could still give them, the oldest first."""
+    signed = case.signatures.filter(step_version=case.step.version).select_related("person")
+    return [each for each in signed if each.person is not None and _may_decide(each.person, case)]
+
+
+def agreeing(signed: Sequence[Signature], kind: Decision, rule: DecisionRule) -> list[Signature]:
+    """Those that count towards an answer."""
+    return [each for each in signed if each.kind == kind and each.person and not refusal(rule, each.person)]
+
+
+def _may_decide(person: User, case: Case) -> bool:
+    """A right taken away counts at once, also for what was signed before (S25)."""
+    return person.has_perm(DECIDE_CASE) and cases_visible_to(person).filter(pk=case.pk).exists()
+
+
+def sign(changes: Changes, case: Case, given: GivenAnswer) -> Signature:
+    """Records an answer that waits for other people."""
+    changes.note_workflow(
+        case.workflow_id,
+        "sign",
+        before=case.reason,
+        after=given.kind.value,
+        reason=given.reason,
+        details={"case": str(case.pk), "operation_id": given.operation_id},
+    )
+    return Signature.objects.create(
+        case=case,
+        kind=given.kind.value,
+        reason=given.reason,
+        operation_id=given.operation_id,
+        person=given.person,
+        person_name=given.person.get_username(),
+        channel=given.channel,
+        step_version=given.step_version,
+        signed_at=changes.now,
+    )
+
+
+def still_needed(signature: Signature) -> str:
+    """What a recorded signature waits for, as a sentence."""
+    case = Case.objects.select_related("step__tool_version", "workflow__team").get(pk=signature.case_id)
+    kind = Decision(signature.kind)
+    rule = rule_for(rules_of(case), kind)
+    given = len(agreeing(on(case), kind, rule))
+    return f"Recorded as {given} of {rule.needed}; it waits for another person who answers “{kind}”."
