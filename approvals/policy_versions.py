@@ -19,7 +19,7 @@ from approvals.policies import PolicyDocument
 from approvals.policy_checks import group_faults
 from approvals.policy_documents import in_todays_form, read_policy, stored_policy
 from approvals.policy_errors import ActivationIncomplete, PolicyInvalid, PolicyUnchanged
-from checkpoint import audit, denials
+from checkpoint import audit, denials, open_requests
 from checkpoint.errors import Forbidden, NotFound, StaleView
 from checkpoint.models import PolicyVersion
 from checkpoint.people import Actor
@@ -87,12 +87,14 @@ def activate(*, text: str, actor: Actor, user: User | None, reason: str, seen: i
     """
     text = in_one_spelling(text)
     try:
-        return _activate(text, actor, user, reason.strip(), seen)
+        stored = _activate(text, actor, user, reason.strip(), seen)
     except Forbidden as refusal:
         denials.record(actor=actor, verb="activate", subject="policy", reason=str(refusal))
         raise
     except IntegrityError:
         raise _stale(in_force()) from None
+    open_requests.reconsider()
+    return stored
 
 
 @one_transaction

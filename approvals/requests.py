@@ -14,20 +14,18 @@ from uuid import UUID
 from django.contrib.auth.models import User
 
 from approvals import permits
+from approvals.locked_requests import LockedRequest, complete_reason, end_step, how_it_ended, lock
 from approvals.models import Decision
 from approvals.permissions import DECIDE_APPROVAL
-from checkpoint import denials, doorbell, step_rows, transitions
-from checkpoint.errors import ApprovalClosed, DecisionIncomplete, DecisionNotAllowed, Forbidden, NotFound, StaleView
+from checkpoint import denials, doorbell, step_rows
+from checkpoint.errors import ApprovalClosed, DecisionNotAllowed, Forbidden, StaleView
 from checkpoint.models import Approval
 from checkpoint.people import Actor
-from checkpoint.permissions import ADMINISTER_WORKFLOW, workflows_visible_to
 from checkpoint.rulings import ApprovalRule
-from checkpoint.states import ApprovalStatus, StepStatus
+from checkpoint.states import ApprovalStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
-
-REASON_LIMIT = 4000
 
 
 @dataclass(frozen=True)
@@ -84,67 +82,36 @@ def answer(
 @one_transaction
 def _answer(given: _Answer) -> Decision:
     person = User.objects.get(pk=given.person.pk)
-    changes, approval = _lock(given.approval_id, person, given.actor)
+    changes, request = lock(given.approval_id, person, given.actor)
+    approval = request.asked_about
     earlier = Decision.objects.filter(approval=approval, person=person, kind=given.kind).first()
     if earlier is not None:
         return earlier
     rule = ApprovalRule.from_json(approval.rule)
     _check_open(approval, changes)
     _check_permitted(approval, rule, person)
-    if approval.arguments_hash != given.arguments_hash:
+    if approval.shown_hash != given.arguments_hash:
         raise StaleView("The arguments are not those that you were shown. Load the request again and decide on those.")
     decision = _record(changes, approval, given)
     if given.kind is DecisionKind.REJECT:
-        _reject(changes, approval, given)
+        _reject(changes, request, given)
     elif approval.decisions.filter(kind=DecisionKind.APPROVE).count() >= rule.needed:
-        _approve(changes, approval, rule)
+        _approve(changes, request, rule)
     changes.finish()
     given.alongside(decision)
     doorbell.ring_on_commit()
     return decision
 
 
-@one_transaction
-def withdraw(*, approval_id: UUID, person: User, channel: str, reason: str) -> Approval:
-    """The requester or an administrator takes a request, or an unused approval, back; the step and what follows end.
-
-    Raises:
-        NotFound, Forbidden, ApprovalClosed: as for `answer`.
-    """
-    person = User.objects.get(pk=person.pk)
-    changes, approval = _lock(approval_id, person, Actor(person.get_username(), channel))
-    if approval.workflow.submitted_by_id != person.pk and not person.has_perm(ADMINISTER_WORKFLOW):
-        raise Forbidden("Only who submitted the workflow, or an administrator, can withdraw a request for approval.")
-    if approval.status not in (ApprovalStatus.PENDING, ApprovalStatus.APPROVED):
-        raise ApprovalClosed(_how_it_ended(approval))
-    approval.withdraw()
-    _close(changes, approval, f"withdrawn by {person.get_username()}: {reason.strip()[:REASON_LIMIT]}")
-    _end_step(changes, approval, reason)
-    changes.finish()
-    return approval
-
-
-def _lock(approval_id: UUID, person: User, actor: Actor) -> tuple[Changes, Approval]:
-    """Locks the workflow, then the approval. The account is read again: a right taken away counts at once (S25)."""
-    found = Approval.objects.filter(pk=approval_id, workflow__in=workflows_visible_to(person)).first()
-    if found is None:
-        raise NotFound(f"There is no request for approval {approval_id} that you may see.")
-    changes = transitions.lock([found.workflow_id], actor=actor)
-    return changes, Approval.objects.select_for_update(of=("self",)).select_related("workflow").get(pk=approval_id)
-
-
 def _check_complete(given: _Answer) -> None:
     if given.kind not in (DecisionKind.APPROVE, DecisionKind.REJECT):
         raise DecisionNotAllowed("A request for approval is answered with approve or reject.")
-    if not given.reason or len(given.reason) > REASON_LIMIT or "\x00" in given.reason:
-        raise DecisionIncomplete(
-            f"reason: say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
-        )
+    complete_reason(given.reason)
 
 
 def _check_open(approval: Approval, changes: Changes) -> None:
     if approval.status != ApprovalStatus.PENDING:
-        raise ApprovalClosed(_how_it_ended(approval))
+        raise ApprovalClosed(how_it_ended(approval))
     if changes.now >= approval.expires_at:
         raise ApprovalClosed(f"Its time was over at {approval.expires_at:%Y-%m-%d %H:%M:%S} UTC; nothing was started.")
 
@@ -158,16 +125,6 @@ def _check_permitted(approval: Approval, rule: ApprovalRule, person: User) -> No
     )
     if refusal := permits.refusal(rule, voter):
         raise Forbidden(refusal)
-
-
-def _how_it_ended(approval: Approval) -> str:
-    last = approval.decisions.order_by("-decided_at").first()
-    if last is None:
-        return f"This request is {approval.status}: {approval.closing or 'nobody answered'}."
-    return (
-        f"This request is {approval.status}: {last.person_name} answered “{last.kind}” at"
-        f" {last.decided_at:%Y-%m-%d %H:%M:%S} UTC: {last.reason}"
-    )
 
 
 def _record(changes: Changes, approval: Approval, given: _Answer) -> Decision:
@@ -191,28 +148,23 @@ def _record(changes: Changes, approval: Approval, given: _Answer) -> Decision:
     )
 
 
-def _approve(changes: Changes, approval: Approval, rule: ApprovalRule) -> None:
-    approval.approve()
-    approval.usable_from = changes.now + timedelta(seconds=rule.wait_seconds) if rule.wait_seconds else None
-    approval.save(update_fields=["status", "usable_from"])
-    row = step_rows.of_ids([approval.step_id])[approval.step_id]
-    changes.touch(row).next_at = approval.usable_from
-    changes.note(row, "open_gate", details={"approval": str(approval.pk)})
+def _approve(changes: Changes, request: LockedRequest, rule: ApprovalRule) -> None:
+    usable_from = changes.now + timedelta(seconds=rule.wait_seconds) if rule.wait_seconds else None
+    for share in request.shares:
+        share.approve()
+        share.usable_from = usable_from
+    Approval.objects.bulk_update(request.shares, ["status", "usable_from"])
+    for row in step_rows.of_ids(share.step_id for share in request.shares).values():
+        if row.next_at is not None:
+            changes.touch(row).next_at = usable_from
+        if row.id == request.asked_about.step_id:
+            changes.note(row, "open_gate", details={"approval": str(request.asked_about.pk)})
 
 
-def _reject(changes: Changes, approval: Approval, given: _Answer) -> None:
-    approval.reject()
-    _close(changes, approval, "")
-    _end_step(changes, approval, given.reason)
-
-
-def _close(changes: Changes, approval: Approval, how: str) -> None:
-    approval.closed_at, approval.closing = changes.now, how
-    approval.save(update_fields=["status", "closed_at", "closing"])
-
-
-def _end_step(changes: Changes, approval: Approval, reason: str) -> None:
-    """What is not allowed does not run, nor does what follows it; what did happen stays."""
-    row = step_rows.of_ids([approval.step_id])[approval.step_id]
-    changes.workflows[approval.workflow_id].winding_down = True
-    changes.move(row, StepStatus.ABANDONED, verb="abandon", reason=reason)
+def _reject(changes: Changes, request: LockedRequest, given: _Answer) -> None:
+    step = request.unsent_steps[0]
+    for share in request.shares:
+        share.reject()
+        share.closed_at = changes.now
+    Approval.objects.bulk_update(request.shares, ["status", "closed_at"])
+    end_step(changes, step, given.reason)

@@ -12,7 +12,7 @@ from checkpoint.approval_log import ApprovalRow
 from checkpoint.contracts import Reversibility
 from checkpoint.gating import Gate, Go, Hold, Pins, Request, TimedOut, pass_gate
 from checkpoint.rulings import ApprovalRule, DriftAnswer, OnTimeout, Ruling, Scope
-from checkpoint.states import ApprovalStatus, StepStatus, WorkflowStatus
+from checkpoint.states import ApprovalStatus, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
 
@@ -43,7 +43,7 @@ class Gatekeeper:
             RecordDamaged: the policy in force cannot be read.
         """
         workflow = self.changes.workflows[row.workflow_id]
-        if not self._has_rules and workflow.status != WorkflowStatus.AWAITING_APPROVAL:
+        if not self._has_rules and not workflow.open_requests:
             return True
         if workflow.winding_down or row.id in self.asked:
             return False

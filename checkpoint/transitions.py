@@ -34,6 +34,7 @@ from checkpoint.people import Actor
 from checkpoint.questions import Question
 from checkpoint.states import (
     STEP_ARROWS,
+    STEP_TERMINAL,
     WORKFLOW_TERMINAL,
     ApprovalStatus,
     CaseReason,
@@ -43,11 +44,14 @@ from checkpoint.states import (
 )
 from checkpoint.step_rows import Guard, StepRow
 from checkpoint.transactions import require_transaction
-from checkpoint.workflow_rows import WorkflowRow
+from checkpoint.workflow_rows import DerivedFacts, WorkflowRow
 
 # A workflow goes to and fro between these with every step, and the entries about the steps say so already.
 _STEP_BY_STEP = {WorkflowStatus.EXECUTING, WorkflowStatus.VERIFYING}
 WINDS_DOWN = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
+# From these, people can be asked about a step; in those, what they were asked is settled, whichever way led there.
+_ASKABLE = frozenset({*WINDS_DOWN, StepStatus.UNCERTAIN})
+_ANSWERED = frozenset({StepStatus.COMMITTED, StepStatus.VERIFIED, StepStatus.ABANDONED})
 
 
 @dataclass
@@ -71,6 +75,7 @@ class Changes:
     _evidence: list[EvidenceRow] = field(default_factory=list)
     _cases: list[CaseRow] = field(default_factory=list)
     _settled: list[tuple[uuid.UUID, str]] = field(default_factory=list)
+    _answered: list[uuid.UUID] = field(default_factory=list)
     _requests: list[NewApproval] = field(default_factory=list)
     _entries: list[audit.Entry] = field(default_factory=list)
     _sent: list[tuple[statements.Sent, int]] = field(default_factory=list)
@@ -96,6 +101,9 @@ class Changes:
         self.touch(row)
         before, row.status = row.status, to
         self._moved.add(row.id)
+        if before in _ASKABLE and to in _ANSWERED:
+            self.settle_cases(row, f"the step went on: {to}")
+            self._answered.append(row.id)
         self.note(row, verb, before=before, after=to, reason=reason, details={"fence": row.fence, **details})
 
     def note(self, row: StepRow, verb: str, **content: Any) -> None:
@@ -132,7 +140,7 @@ class Changes:
         self.note(row, "request_approval", details=details)
 
     def settle_cases(self, row: StepRow, how: str) -> None:
-        """Closes whatever question is open about a step: it moved on by another way."""
+        """Closes whatever question is open about a step: it moved on by another way. What is said first stands."""
         self._settled.append((row.id, how))
 
     def write_steps(self) -> None:
@@ -178,6 +186,9 @@ class Changes:
             self._send_steps()
             if self._settled:
                 case_log.settle(self._settled, now=self.now)
+            if self._answered:
+                how = "the step went on by another way"
+                approval_log.end(self._answered, ApprovalStatus.WITHDRAWN, how, now=self.now)
             if self._cases:
                 case_log.insert(self._cases)
             self._follow_steps()
@@ -206,9 +217,16 @@ class Changes:
             row.status, row.wake_at = after, _wake_at(row, facts[row.id].wake_at, self.now)
             if after in WORKFLOW_TERMINAL:
                 row.wake_at, row.ended_at = None, self.now
+                self._close_requests(row, facts[row.id])
             if after is not before and {before, after} != _STEP_BY_STEP:
                 self.note_workflow(row.id, "move", before=before, after=after)
         workflow_rows.write(live, now=self.now)
+
+    def _close_requests(self, row: WorkflowRow, facts: DerivedFacts) -> None:
+        """Nobody is asked about what has ended: a step may have started because the policy asks nothing any more."""
+        if facts.open_approvals:
+            steps = step_rows.of_workflows([row.id], STEP_TERMINAL)
+            approval_log.end([step.id for step in steps], ApprovalStatus.SUPERSEDED, "the workflow ended", now=self.now)
 
 
 def _wake_at(row: WorkflowRow, wake_at: datetime | None, now: datetime) -> datetime | None:

@@ -14,7 +14,12 @@ from checkpoint.states import StepStatus, WorkflowFacts, WorkflowStatus
 
 @dataclass(slots=True)
 class WorkflowRow:
-    """What a verb needs of a workflow that it has locked. `team` is the slug of the team that owns it."""
+    """What a verb needs of a workflow that it has locked.
+
+    Attributes:
+        team: slug of the team that owns it.
+        open_requests: whether an approval is asked for, or given and not used.
+    """
 
     id: uuid.UUID
     kind: str
@@ -27,6 +32,7 @@ class WorkflowRow:
     wake_at: datetime | None
     ended_at: datetime | None
     submitted_by_id: int | None
+    open_requests: bool
 
     def __post_init__(self) -> None:
         self.status = WorkflowStatus(self.status)
@@ -48,7 +54,8 @@ class DerivedFacts:
 
 _SELECT = (
     "SELECT id, kind, (SELECT slug FROM checkpoint_team WHERE id = team_id), team_id, policy_version_id, status,"
-    " sealed, winding_down, wake_at, ended_at, submitted_by_id FROM checkpoint_workflow"
+    " sealed, winding_down, wake_at, ended_at, submitted_by_id, EXISTS (SELECT FROM checkpoint_approval"
+    " WHERE workflow_id = checkpoint_workflow.id AND status IN ('pending', 'approved')) FROM checkpoint_workflow"
 )
 
 # Readiness, limits and time are read in a later statement than the one that took the lock (DESIGN.md section 3).

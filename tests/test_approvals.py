@@ -3,71 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from approvals import requests
 from approvals.models import Decision
-from checkpoint import rulings
-from checkpoint.calls import Claim
+from approvals.policy_errors import PolicyInvalid
+from approvals.withdrawals import withdraw
+from checkpoint import clock
+from checkpoint.calls import Claim, Report
 from checkpoint.errors import ApprovalClosed, Conflict, Forbidden, NotFound, StaleView
 from checkpoint.models import Approval, AuditEntry, PolicyVersion, Workflow
-from checkpoint.outcomes import Receipt, Refused
-from checkpoint.rulings import ApprovalRule, Ruling
+from checkpoint.outcomes import Receipt, Refused, Visible
+from checkpoint.rulings import ApprovalRule, OnTimeout
 from checkpoint.states import ApprovalStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from tests import factories
-from tests.journal_driver import OPAQUE, JournalDriver, step, submit
+from tests.approval_driver import answer, approver, ask, in_force, pending, requested, status
+from tests.journal_driver import KEYED, OPAQUE, VERIFIABLE, JournalDriver, effect, step, submit
 from tests.time_driver import MovableTime
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture(autouse=True)
-def asking(database: Any) -> Iterator[None]:
-    """A policy in force that asks for approval by the rule in its rules."""
-    before = rulings._evaluator[0]
-    rulings.use(lambda rules, description: Ruling(approval=ApprovalRule.from_json(rules["rules"][0])))
-    yield
-    rulings.use(before)
-
-
-def ask(**rule: Any) -> None:
-    """Puts a policy in force that asks every step for this."""
-    newest = PolicyVersion.objects.latest("number")
-    rules = {**newest.rules, "rules": [ApprovalRule(**rule).to_json()]}
-    PolicyVersion.objects.create(number=newest.number + 1, sha256="", rules=rules, reason="tests", author="tests")
-
-
-def approver(name: str = "ann", **more: Any) -> User:
-    return factories.person(name, groups=["Approver"], teams=[factories.team("Default")], **more)
-
-
-def pending(workflow: Workflow) -> Approval:
-    return Approval.objects.get(workflow=workflow, status="pending")
-
-
-def answer(approval: Approval, person: User, kind: DecisionKind = DecisionKind.APPROVE, **more: Any) -> Decision:
-    return requests.answer(
-        approval_id=approval.pk, kind=kind, person=person, channel="command",
-        **{"reason": "looks right", "arguments_hash": approval.arguments_hash, **more},
-    )  # fmt: skip
-
-
-def requested(**rule: Any) -> tuple[Workflow, JournalDriver]:
-    ask(**rule)
-    workflow, driver = submit(OPAQUE), JournalDriver()
-    assert driver.turn() == []
-    return workflow, driver
-
-
-def status(workflow: Workflow) -> WorkflowStatus:
-    workflow.refresh_from_db()
-    return WorkflowStatus(workflow.status)
 
 
 def test_s22_waiting_for_approval_has_exactly_one_open_request() -> None:
@@ -117,7 +74,7 @@ def test_a_rejected_step_never_runs_and_what_follows_ends() -> None:
 
 
 def test_s13_an_answer_past_the_expiry_is_refused_and_nothing_starts(time_machine: MovableTime) -> None:
-    workflow, driver = requested(expires=60)
+    workflow, driver = requested(expires_seconds=60)
     approval = pending(workflow)
     time_machine.pass_seconds(61)
     with pytest.raises(ApprovalClosed, match="time was over"):
@@ -128,7 +85,7 @@ def test_s13_an_answer_past_the_expiry_is_refused_and_nothing_starts(time_machin
 
 
 def test_an_unanswered_request_that_escalates_is_asked_anew(time_machine: MovableTime) -> None:
-    workflow, driver = requested(expires=60, on_timeout="escalate")
+    workflow, driver = requested(expires_seconds=60, on_timeout="escalate", escalate_to=["Admin"])
     time_machine.pass_seconds(61)
     assert driver.turn() == []
     assert Approval.objects.filter(status="expired").count() == 1
@@ -136,8 +93,59 @@ def test_an_unanswered_request_that_escalates_is_asked_anew(time_machine: Movabl
     assert status(workflow) == WorkflowStatus.AWAITING_APPROVAL
 
 
+def test_an_unanswered_request_that_rejects_ends_as_rejected(time_machine: MovableTime) -> None:
+    workflow, driver = requested(expires_seconds=60, on_timeout="reject")
+    time_machine.pass_seconds(61)
+    assert driver.turn() == []
+    assert (Approval.objects.get().status, status(workflow)) == (ApprovalStatus.REJECTED, WorkflowStatus.ABANDONED)
+
+
+SILENCE = {
+    "when": {"reversibility": ["none_needed", "compensable"]},
+    "set": {"approval": {"expires_seconds": 60, "on_timeout": "approve"}},
+}
+
+
+def test_silence_allows_what_can_be_undone_where_the_policy_says_so(time_machine: MovableTime) -> None:
+    in_force(SILENCE)
+    workflow, driver = submit(KEYED), JournalDriver()
+    assert driver.turn() == []
+    time_machine.pass_seconds(61)
+    driver.claim()
+    approval = Approval.objects.get(workflow=workflow)
+    assert (approval.status, approval.closing) == (ApprovalStatus.CONSUMED, "nobody answered in time")
+
+
+def test_silence_never_allows_what_cannot_be_undone(time_machine: MovableTime) -> None:
+    """The policy language refuses such a rule; a request that holds it all the same is not obeyed."""
+    with pytest.raises(PolicyInvalid, match="only allowed for what can be undone"):
+        ask(on_timeout="approve")
+    version = ask()
+    workflow, driver = submit(OPAQUE), JournalDriver()
+    about, now = step(workflow), clock.now()
+    Approval.objects.create(
+        workflow=workflow, step=about, rule=ApprovalRule(on_timeout=OnTimeout.APPROVE).to_json(), requested_at=now,
+        arguments_hash=about.arguments_hash, policy_version=version, tool_version=about.tool_version, expires_at=now,
+    )  # fmt: skip
+    time_machine.pass_seconds(1)
+    assert driver.turn() == []
+    assert (Approval.objects.get().status, status(workflow)) == (ApprovalStatus.EXPIRED, WorkflowStatus.ABANDONED)
+
+
+def test_under_a_policy_that_cannot_be_read_nothing_starts_and_what_runs_is_recorded() -> None:
+    running, driver = submit(VERIFIABLE), JournalDriver()
+    claim = driver.claim()
+    newest = PolicyVersion.objects.latest("number")
+    PolicyVersion.objects.create(number=newest.number + 1, sha256="", rules={"rules": [{}]}, reason="x", author="eve")
+    waiting = submit(OPAQUE)
+    (verification,) = driver.report(claim, Receipt())
+    driver.report(verification, Visible())
+    assert (status(running), status(waiting)) == (WorkflowStatus.COMPLETED, WorkflowStatus.PLANNED)
+    assert driver.turn() == []
+
+
 def test_s13_an_approval_that_expired_before_its_use_is_asked_again(time_machine: MovableTime) -> None:
-    workflow, driver = requested(expires=60)
+    workflow, driver = requested(expires_seconds=60)
     first = pending(workflow)
     answer(first, approver())
     time_machine.pass_seconds(61)
@@ -157,12 +165,19 @@ def test_s12_a_policy_that_changed_after_the_approval_asks_again() -> None:
     assert pending(workflow).rule["needed"] == 2
 
 
+def test_the_wait_may_be_longer_than_the_time_for_the_answer(time_machine: MovableTime) -> None:
+    workflow, driver = requested(wait_seconds=100, expires_seconds=60)
+    answer(pending(workflow), approver())
+    time_machine.pass_seconds(101)
+    driver.claim()
+
+
 def test_the_wait_after_the_last_approval_leaves_time_to_withdraw(time_machine: MovableTime) -> None:
-    workflow, driver = requested(wait=30)
+    workflow, driver = requested(wait_seconds=30)
     approval = pending(workflow)
     answer(approval, approver())
     assert driver.turn() == []
-    requests.withdraw(
+    withdraw(
         approval_id=approval.pk, person=factories.person("adam", groups=["Admin"]), channel="command", reason="wrong"
     )
     time_machine.pass_seconds(31)
@@ -216,8 +231,8 @@ def test_who_may_not_answer(groups: list[str], teams: list[str], refusal: type[E
 
 
 def test_a_group_that_the_policy_names_is_needed() -> None:
-    workflow, _ = requested(groups=("Finance",))
-    with pytest.raises(Forbidden, match="Finance"):
+    workflow, _ = requested(groups=["Auditor"])
+    with pytest.raises(Forbidden, match="Auditor"):
         answer(pending(workflow), approver())
 
 
@@ -252,3 +267,78 @@ def test_s10_an_answer_to_one_step_moves_no_other() -> None:
     answer(pending(first), approver())
     assert driver.claim().workflow_id == first.pk
     assert status(second) == WorkflowStatus.AWAITING_APPROVAL
+
+
+def test_a_step_has_the_budgets_of_the_rules_that_apply_to_it(time_machine: MovableTime) -> None:
+    in_force({"when": {"if": "arguments.cents > 1"}, "set": {"budgets": {"max_attempts": 1}}}, max_attempts=2)
+    small, large, driver = submit(KEYED), submit(KEYED, effect(cents=2)), JournalDriver()
+    assert (step(small).attempts_allowed, step(large).attempts_allowed) == (2, 1)
+    driver.turn(*(Report(claim, Refused("busy")) for claim in driver.turn()))
+    time_machine.pass_seconds(2)
+    assert {claim.workflow_id for claim in driver.turn()} == {small.pk}
+    assert status(large) == WorkflowStatus.NEEDS_REVIEW
+
+
+def test_a_step_whose_arguments_come_from_a_result_gets_its_budgets_with_them() -> None:
+    in_force({"when": {"if": "arguments.customer == 'globex'"}, "set": {"budgets": {"max_attempts": 7}}})
+    workflow = submit(KEYED, effect("one"), effect("two", customer={"$result": "one#/operation_id"}))
+    driver = JournalDriver()
+    driver.report(driver.claim(), Receipt(operation_id="globex"))
+    assert (step(workflow, "one").attempts_allowed, step(workflow, "two").attempts_allowed) == (3, 7)
+
+
+def test_a_policy_that_asks_nothing_any_more_closes_what_is_asked_and_lets_it_run() -> None:
+    workflow, driver = requested()
+    in_force()
+    driver.report(driver.claim(), Receipt())
+    assert (Approval.objects.get().status, status(workflow)) == (ApprovalStatus.SUPERSEDED, WorkflowStatus.COMPLETED)
+
+
+def test_beside_a_step_that_runs_a_request_closes_too_when_the_policy_asks_nothing_any_more() -> None:
+    in_force({"when": {"if": "arguments.cents > 1"}, "set": {"approval": {"needed": 1}}})
+    workflow = submit(KEYED, effect("free") | {"position": 1}, effect("asked", cents=2) | {"position": 1})
+    driver = JournalDriver()
+    (free,) = driver.turn()
+    in_force()
+    (asked,) = driver.turn()
+    assert (asked.step_name, Approval.objects.get().status) == ("asked", ApprovalStatus.SUPERSEDED)
+    driver.turn(Report(free, Receipt()), Report(asked, Receipt()))
+    assert status(workflow) == WorkflowStatus.COMPLETED
+
+
+def test_s22_nobody_is_asked_about_what_has_ended() -> None:
+    """However a request was left behind."""
+    workflow, driver = submit(KEYED), JournalDriver()
+    claim, version = driver.claim(), ask()
+    about, now = step(workflow), clock.now()
+    Approval.objects.create(
+        workflow=workflow, step=about, rule=ApprovalRule().to_json(), requested_at=now, expires_at=now,
+        arguments_hash=about.arguments_hash, policy_version=version, tool_version=about.tool_version,
+    )  # fmt: skip
+    driver.report(claim, Receipt())
+    assert (Approval.objects.get().status, status(workflow)) == (ApprovalStatus.SUPERSEDED, WorkflowStatus.COMPLETED)
+
+
+def test_a_policy_that_asks_others_asks_them_at_once() -> None:
+    workflow, driver = requested()
+    first = pending(workflow)
+    ask(groups=["Admin"])
+    assert driver.turn() == []
+    assert (pending(workflow).pk != first.pk, pending(workflow).rule["groups"]) == (True, ["Admin"])
+    with pytest.raises(ApprovalClosed, match="superseded"):
+        answer(first, approver())
+
+
+def test_the_requester_takes_the_request_back_and_a_second_press_changes_nothing() -> None:
+    workflow, _ = requested()
+    agent, approval = approver("agent", groups=("Agent",)), pending(workflow)
+    with pytest.raises(Forbidden, match="Only who submitted"):
+        withdraw(approval_id=approval.pk, person=agent, channel="console", reason="wrong customer")
+    Workflow.objects.filter(pk=workflow.pk).update(submitted_by=agent)
+    for _ in range(2):
+        withdraw(approval_id=approval.pk, person=agent, channel="console", reason="wrong customer")
+    approval.refresh_from_db()
+    assert (approval.status, approval.closing) == ("withdrawn", "withdrawn by agent: wrong customer")
+    assert AuditEntry.objects.filter(verb="withdraw", stream_id=workflow.pk).count() == 1
+    with pytest.raises(ApprovalClosed, match="withdrawn by agent: wrong customer"):
+        answer(approval, approver())
