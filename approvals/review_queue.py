@@ -22,6 +22,7 @@ from django.db.models import (
 from django.db.models.functions import JSONObject, Left
 
 from approvals.models import Assignment, Escalation, Signature, Snooze
+from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
 from checkpoint.clock import Now
 from checkpoint.models import Case
@@ -41,6 +42,7 @@ class Shown(StrEnum):
     DONE = "done"
 
 
+EVERYTHING = Narrowed()
 _HELD = Assignment.objects.filter(case=OuterRef("pk"), ended_at=None)
 _ASIDE = Snooze.objects.filter(case=OuterRef("pk"), woken_at=None, ends_at__gt=Now())
 _SIGNED = Signature.objects.filter(case=OuterRef("pk"), step_version=OuterRef("step__version"))
@@ -55,19 +57,31 @@ _LISTS: dict[Shown, Callable[[Person], Q]] = {
 }
 
 
-def queue(person: Person, *, shown: Shown = Shown.WAITING, after: UUID | None = None) -> Page[Case]:
+def queue(
+    person: Person, *, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING, after: UUID | None = None
+) -> Page[Case]:
     """The cases of one list behind case `after`: irreversible effects first, then the oldest; of DONE the newest first.
 
     Each has `irreversible`, `goal_preview`, `held_by`, `aside_until`, `escalated` and `signed`; findings and payloads
     stay behind.
     """
     if shown is Shown.DONE:
-        return _page(_done(person, after).order_by("-closed_at", "-id"))
-    cases = _open(person, shown).annotate(irreversible=_irreversible())
+        return _page(_done(person, after).filter(narrowed.of_cases).order_by("-closed_at", "-id"))
+    cases = open_cases(person, shown, narrowed)
     last = cases_visible_to(person).annotate(irreversible=_irreversible()).filter(pk=after).first() if after else None
     if last is not None:
         cases = cases.filter(_behind(last))
-    return _page(cases.order_by("-irreversible", "opened_at", "id"))
+    return _page(cases)
+
+
+def open_cases(person: Person, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING) -> QuerySet[Case]:
+    """All of one list of open cases, in the order of the queue."""
+    return by_urgency(_open(person, shown).filter(narrowed.of_cases))
+
+
+def by_urgency(cases: QuerySet[Case]) -> QuerySet[Case]:
+    """What cannot be undone first, then the oldest; each with `irreversible`."""
+    return cases.annotate(irreversible=_irreversible()).order_by("-irreversible", "opened_at", "id")
 
 
 def counts(person: Person) -> dict[Shown, str]:

@@ -10,8 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from approvals.bulk import jobs
-from approvals.bulk.selection import Narrowed, Selection
+from approvals.bulk.selection import Matching, Selection
 from approvals.models import BulkJob, Decision
+from approvals.narrowing import Narrowed
 from checkpoint import audit
 from checkpoint.errors import BulkJobClosed, DecisionIncomplete, Forbidden, NotFound
 from checkpoint.models import AuditEntry, Case, Step
@@ -36,7 +37,7 @@ from tests.bulk_driver import (
 pytestmark = pytest.mark.usefixtures("database")
 
 RETRY, ABANDON, APPROVE, REJECT = DecisionKind.RETRY, DecisionKind.ABANDON, DecisionKind.APPROVE, DecisionKind.REJECT
-EVERYTHING = Selection(matching=Narrowed())
+EVERYTHING = Selection(matching=Matching())
 
 
 def content(entry: AuditEntry) -> dict[str, Any]:
@@ -110,9 +111,9 @@ def test_a_filter_freezes_exactly_what_it_matches(narrowed: Narrowed, expected: 
     ticket = factories.tool("ticket.open", factories.TICKET)
     factories.case(factories.step(factories.workflow(), StepStatus.UNCERTAIN, tool_version=ticket))
     ada = decider(teams=[factories.team(), legal])
-    job = prepared(ada, RETRY, selection=Selection(matching=narrowed))
+    job = prepared(ada, RETRY, selection=Selection(matching=Matching(narrowed)))
     assert job.count == expected
-    assert job.filter == {name: value for name, value in vars(narrowed).items() if value}
+    assert job.filter == {"shown": "waiting"} | {name: value for name, value in vars(narrowed).items() if value}
 
 
 def test_only_what_the_person_sees_matches() -> None:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from approvals.bulk import consequences, jobs
 from approvals.bulk.consequences import Effect
 from approvals.bulk.preview import Preview, ToolLine, preview
-from approvals.bulk.selection import Narrowed, Selection
+from approvals.bulk.selection import Matching, Selection
 from approvals.bulk.states import ANSWERS, BulkNoun
 from approvals.decisions import decide
 from approvals.models import BulkJob
@@ -47,7 +47,7 @@ def assert_it_happens_so(job: BulkJob) -> list[str]:
 def test_of_every_reason_and_answer_the_forecast_is_what_happens(kind: Decision) -> None:
     for reason in CaseReason:
         factories.case(of_reason(reason), reason)
-    job = prepared(decider(), kind, selection=Selection(matching=Narrowed()))
+    job = prepared(decider(), kind, selection=Selection(matching=Matching()))
     allowed = [kind in CASE_RULES[CaseReason(item.case.reason)].decisions for item in job.items.all() if item.case]
     assert assert_it_happens_so(job) == ["done" if legal else "refused" for legal in allowed]
 

@@ -55,7 +55,7 @@ def create(
         raise DecisionIncomplete(f"kind: choose one of {', '.join(DecisionKind)}.")
     draft = BulkJob(
         id=job_id or uuid7(), person=person, person_name=person.get_username(), channel=channel, kind=kind.value,
-        reason=_complete(reason), filter=selection.stored, cap=cap(),
+        reason=_complete(reason), filter=selection.matching.as_json() if selection.matching else None, cap=cap(),
     )  # fmt: skip
     with _denials(person, channel, f"prepare {kind} in bulk", "bulk jobs"):
         return _create(draft, selection)

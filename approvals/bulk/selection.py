@@ -7,55 +7,43 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q, QuerySet, Value
+from django.db.models import QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from approvals.bulk.states import BulkNoun
+from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
+from approvals.review_queue import EVERYTHING, Shown, by_urgency, open_cases
 from checkpoint.errors import DecisionIncomplete, NotFound
 from checkpoint.models import Approval
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.states import ApprovalStatus, CaseStatus
+from checkpoint.states import ApprovalStatus
 
 
 @dataclass(frozen=True)
-class Narrowed:
-    """What the queue is narrowed to; empty members narrow nothing.
+class Matching:
+    """All that one list of the queue shows, on however many pages.
 
     Attributes:
-        team: a team's slug.
-        kind: a workflow's kind.
-        tool: a tool's name.
-        reason: why a case was opened; no request for approval has one.
+        shown: the list, where it is about cases; requests for approval have only one.
     """
 
-    team: str = ""
-    kind: str = ""
-    tool: str = ""
-    reason: str = ""
+    narrowed: Narrowed = EVERYTHING
+    shown: Shown = Shown.WAITING
 
-    def as_query(self, noun: BulkNoun) -> Q:
-        """As a condition on cases, or on requests for approval."""
-        exact = {"workflow__team__slug": self.team, "workflow__kind": self.kind, "step__tool_version__name": self.tool}
-        if noun is BulkNoun.CASE:
-            exact["reason"] = self.reason
-        elif self.reason:
-            return Q(pk=None)
-        return Q(**{name: value for name, value in exact.items() if value})
+    def as_json(self) -> dict[str, str]:
+        """As a job keeps it."""
+        members = {"shown": self.shown.value, **asdict(self.narrowed)}
+        return {name: value for name, value in members.items() if value}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Things chosen one by one, or with `matching` all that are in the queue so narrowed."""
+    """Things chosen one by one, or with `matching` all of a list."""
 
     cases: tuple[UUID, ...] = ()
     approvals: tuple[UUID, ...] = ()
-    matching: Narrowed | None = None
-
-    @property
-    def stored(self) -> dict[str, Any] | None:
-        """The filter as a job keeps it; None where things were chosen one by one."""
-        return {name: value for name, value in asdict(self.matching).items() if value} if self.matching else None
+    matching: Matching | None = None
 
 
 class Frozen(NamedTuple):
@@ -91,16 +79,11 @@ def freeze(person: Person, noun: BulkNoun, selection: Selection) -> Frozens:
         DecisionIncomplete: nothing is selected, or something that is not answered in this way.
         NotFound: something that does not exist or that the person may not see.
     """
-    found = _visible(person, noun)
-    if selection.matching is not None:
-        found = found.filter(selection.matching.as_query(noun), status=_WAITING[noun])
-        matched = found.count()
-    else:
-        chosen = _chosen(noun, selection)
-        found = found.filter(pk__in=chosen)
-        matched = found.count()
-        if matched < len(chosen):
-            raise NotFound(f"Among the selected are {PLURAL[noun]} that do not exist or that you may not see.")
+    chosen = _chosen(noun, selection)
+    found = _found(person, noun, selection.matching, chosen)
+    matched = found.count()
+    if matched < len(chosen):
+        raise NotFound(f"Among the selected are {PLURAL[noun]} that do not exist or that you may not see.")
     if not matched:
         raise DecisionIncomplete(f"selection: there are no {PLURAL[noun]} in it. Select at least one.")
     return Frozens([Frozen(*row) for row in found[: cap()]], matched)
@@ -118,15 +101,23 @@ def _chosen(noun: BulkNoun, selection: Selection) -> set[UUID]:
     return set(chosen)
 
 
-def _visible(person: Person, noun: BulkNoun) -> QuerySet[Any, Any]:
-    """All that the person sees, as rows of `Frozen`. The shares of a plan are answered with the plan."""
+def _found(person: Person, noun: BulkNoun, matching: Matching | None, chosen: set[UUID]) -> QuerySet[Any, Any]:
+    """As rows of `Frozen`."""
     if noun is BulkNoun.CASE:
-        cases: QuerySet[Any, Any] = cases_visible_to(person).order_by("opened_at", "pk")
+        cases: QuerySet[Any, Any] = (
+            open_cases(person, matching.shown, matching.narrowed)
+            if matching
+            else by_urgency(cases_visible_to(person).filter(pk__in=chosen))
+        )
         return cases.values_list("pk", "step__version", "step__arguments_hash")
-    shown_hash = Coalesce(NullIf("plan_hash", Value("")), "arguments_hash")
+    # The shares of a plan are answered with the plan.
     approvals: QuerySet[Any, Any] = Approval.objects.filter(workflow__in=workflows_visible_to(person), part_of=None)
+    if matching:
+        approvals = approvals.filter(matching.narrowed.of_approvals, status=ApprovalStatus.PENDING)
+    else:
+        approvals = approvals.filter(pk__in=chosen)
+    shown_hash = Coalesce(NullIf("plan_hash", Value("")), "arguments_hash")
     return approvals.order_by("requested_at", "pk").values_list("pk", "step__version", shown_hash)
 
 
-_WAITING = {BulkNoun.CASE: CaseStatus.OPEN, BulkNoun.APPROVAL: ApprovalStatus.PENDING}
 PLURAL = {BulkNoun.CASE: "cases", BulkNoun.APPROVAL: "requests for approval"}
