@@ -133,8 +133,6 @@ class TestMail:
 
 
 class TestALink:
-    """S11 and S20: what an old mail leads to."""
-
     def test_asks_for_a_login_and_then_shows_the_question(self, mail_server: MailServer) -> None:
         ada = approver("ada")
         asked()
@@ -142,7 +140,7 @@ class TestALink:
         assert "Did it happen?" in page.text
         assert "It did not happen" in page.text, "the answers are offered"
 
-    def test_shows_who_decided_where_somebody_did(self, mail_server: MailServer) -> None:
+    def test_s11_shows_who_decided_where_somebody_did(self, mail_server: MailServer) -> None:
         ada = approver("ada")
         case = asked()
         sender.run_round()

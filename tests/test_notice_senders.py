@@ -94,7 +94,7 @@ class TestSendersThatDieOrMeet:
 
 
 class TestAServerThatHangs:
-    def test_delays_no_decision_and_no_turn_of_the_engine(self, settings: Settings) -> None:
+    def test_s21_delays_no_decision_and_no_turn_of_the_engine(self, settings: Settings) -> None:
         approver("ada")
         case = asked()
         with silent_server() as hanging:

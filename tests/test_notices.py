@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing, suppress
 from datetime import timedelta
 
 import pytest
@@ -14,7 +16,7 @@ from approvals.models import Notice, NoticeTimer
 from approvals.notice_rules import NoticeKind, NoticeState
 from checkpoint import clock
 from checkpoint.announcements import Announcement, announced
-from checkpoint.errors import StaleView
+from checkpoint.errors import Conflict, StaleView
 from checkpoint.models import Case
 from checkpoint.outcomes import OutcomeUnknown
 from checkpoint.states import Decision as DecisionKind
@@ -31,7 +33,7 @@ HOUR = 3600.0
 
 
 class TestAQuestion:
-    def test_is_told_to_everybody_who_may_answer_it_and_to_nobody_else(self) -> None:
+    def test_s39_is_told_to_everybody_who_may_answer_it_and_to_nobody_else(self) -> None:
         approver("ada")
         person("olive", groups=("Operator",))
         direct = person("dirk")
@@ -88,11 +90,31 @@ class TestAQuestion:
 
 
 class TestADecision:
-    def test_is_told_once_to_who_submitted_the_workflow_and_to_nobody_else(self) -> None:
+    def test_s39_is_told_once_to_who_submitted_the_workflow_and_to_nobody_else(self) -> None:
         approver("ada")
         approver("adam")
         case = asked(_requester())
         answer(case, DecisionKind.RETRY)
+        assert told(NoticeKind.DECIDED) == {"rita": "waiting"}
+
+    def test_s19_by_several_people_at_once_is_told_once(self) -> None:
+        case, together = asked(_requester()), threading.Barrier(4)
+        people = [approver(f"ada{number}") for number in range(4)]
+
+        def press(somebody: User) -> None:
+            together.wait(timeout=30)
+            with closing(connection), suppress(Conflict):
+                decide(
+                    case_id=case.pk, kind=DecisionKind.RETRY, person=somebody, channel="console", reason="I looked.",
+                    step_version=case.step.version, arguments_hash=case.step.arguments_hash,
+                )  # fmt: skip
+
+        threads = [threading.Thread(target=press, args=(somebody,)) for somebody in people]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert Case.objects.get().status == "decided"
         assert told(NoticeKind.DECIDED) == {"rita": "waiting"}
 
     def test_that_is_repeated_is_not_told_again(self) -> None:
@@ -118,7 +140,7 @@ class TestADecision:
 
 
 class TestAnEnd:
-    def test_is_told_to_who_submitted_the_workflow_once_it_is_verified(self) -> None:
+    def test_s39_is_told_to_who_submitted_the_workflow_once_it_is_verified(self) -> None:
         approver("ada")
         workflow = completed(_requester())
         assert workflow.status == WorkflowStatus.COMPLETED
@@ -141,7 +163,7 @@ class TestAnEnd:
 
 
 class TestTimers:
-    def test_a_reminder_and_then_an_escalation_go_out_once_each(self, time_machine: MovableTime) -> None:
+    def test_s39_a_reminder_and_then_an_escalation_go_out_once_each(self, time_machine: MovableTime) -> None:
         approver("ada")
         person("boss", groups=("Admin",))
         asked()
