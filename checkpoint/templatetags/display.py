@@ -48,6 +48,9 @@ _SIGNS: dict[str, tuple[str, str]] = {
     Ending.REFUSED: ("bad", "✕"),
     Ending.UNKNOWN: ("ask", "?"),
     Ending.LOST: ("ask", "?"),
+    # Of notices, which the core does not know.
+    "sending": ("busy", "▶"),
+    "delivered": ("good", "✓"),
 }
 
 
