@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 MOST_TURNS = 10_000  # of all loops of one evaluation together; the runtime's own limit
@@ -32,6 +32,10 @@ _LOOP_STEPS = {"_&&_", "_||_"}  # what the macros all and exists turn into; map,
 
 _CONST, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _LOOP = range(3, 10)  # members of cel.expr.Expr's "kind"
 _Field = tuple[int, int | bytes]
+_OVERHEAD = 100  # comparisons that calling an operation is worth
+
+Path = tuple[str, ...]
+_Read = tuple[frozenset[Path], int]  # what a subtree looks at without binding it, and how deep its loops are
 
 
 @dataclass
@@ -45,24 +49,30 @@ class Shape:
         grows: whether it adds anything, be it numbers, strings or lists.
         longest_list: of those written in the expression.
         depth: loops inside one another whose body looks at something else than the element.
+        outer: what these look at: a variable, then the members by which a value in it is reached.
     """
 
     nodes: int = 0
     patterns: list[str] = field(default_factory=list)
     longest_list: int = 0
     depth: int = 0
+    outer: set[Path] = field(default_factory=set)
     loops: bool = False
     grows: bool = False
 
-    def work(self, *, size: int, longest: int) -> int:
+    def work(self, *, size: int, longest: int, outer: int) -> int:
         """Upper bound of the work of one evaluation, in comparisons of one character.
+
+        A loop whose body looks at nothing but its element looks at each character once.
 
         Args:
             size: characters of the arguments' JSON.
             longest: members of the largest object or array in them.
+            outer: characters of all that loops look at besides their elements.
         """
-        turns = min(math.pow(max(longest, self.longest_list, 1), self.depth), MOST_TURNS)
-        return (self.nodes + PATTERN_WORK * len(self.patterns)) * (size + 100) * int(turns)
+        turns = int(min(math.pow(max(longest, self.longest_list, 1), self.depth), MOST_TURNS)) if self.depth else 0
+        looked_at = size + _OVERHEAD + turns * (outer + _OVERHEAD)
+        return (self.nodes + PATTERN_WORK * len(self.patterns)) * looked_at
 
 
 def shape_of(serialized: bytes, *, small: frozenset[str]) -> Shape:
@@ -87,27 +97,36 @@ class _Reader:
     shape: Shape
     small: frozenset[str]
 
-    def read(self, node: bytes) -> tuple[frozenset[str], int]:
-        """The names that a subtree uses without binding them, and how deep its loops are."""
+    def read(self, node: bytes) -> _Read:
+        """Counts a subtree."""
         self.shape.nodes += 1
         kind, body = next((kind, _bytes(value)) for kind, value in _fields(node) if kind in range(_CONST, _LOOP + 1))
         members = list(_fields(body))
         if kind == _IDENT:
-            return frozenset({_text(members[0][1])}), 0
+            return frozenset({(_text(members[0][1]),)}), 0
+        if kind == _SELECT:
+            return self._select(members)
         if kind == _STRUCT:
             raise ValueError("objects cannot be written in a condition")
         if kind == _LOOP:
             return self._loop(members)
         return self._children(kind, members)
 
-    def _children(self, kind: int, members: list[_Field]) -> tuple[frozenset[str], int]:
+    def _select(self, members: list[_Field]) -> _Read:
+        """A member: what is looked at is what it holds, where that is reached by names alone."""
+        parts = dict(members)
+        operand = _bytes(parts[1])
+        paths, depth = self.read(operand)
+        reached = _kind(operand) in (_IDENT, _SELECT) and len(paths) == 1
+        return (frozenset((*path, _text(parts[2])) for path in paths) if reached else paths), depth
+
+    def _children(self, kind: int, members: list[_Field]) -> _Read:
         if kind == _CALL:
             self._call(members)
         if kind == _LIST:
             self._list(members)
-        inner = {_SELECT: (1,), _CALL: (1, 3), _LIST: (1,)}.get(kind, ())
-        read = [self.read(_bytes(value)) for number, value in members if number in inner]
-        return frozenset().union(*(names for names, _ in read)), max((depth for _, depth in read), default=0)
+        inner = {_CALL: (1, 3), _LIST: (1,)}.get(kind, ())
+        return _together(self.read(_bytes(value)) for number, value in members if number in inner)
 
     def _call(self, members: list[_Field]) -> None:
         name = next(_text(value) for number, value in members if number == 2)
@@ -126,19 +145,26 @@ class _Reader:
             raise ValueError("a list in a condition may hold constants only")
         self.shape.longest_list = max(self.shape.longest_list, len(members))
 
-    def _loop(self, members: list[_Field]) -> tuple[frozenset[str], int]:
+    def _loop(self, members: list[_Field]) -> _Read:
         """A loop over a range; its body is turned once for each element."""
         self.shape.loops = True
         parts = dict(members)
         if _function(_bytes(parts[6])) not in _LOOP_STEPS:
             raise ValueError("of loops there are only all and exists")
         bound = {_text(parts[number]) for number in (1, 3, 8) if number in parts}
-        range_names, range_depth = self.read(_bytes(parts[2]))
-        body = [self.read(_bytes(parts[number])) for number in (4, 5, 6, 7)]
-        free = frozenset().union(*(names for names, _ in body)) - bound
-        depth = max(depth for _, depth in body) + bool(free - self.small)
+        within = self.read(_bytes(parts[2]))
+        body, depth = _together(self.read(_bytes(parts[number])) for number in (4, 5, 6, 7))
+        free = frozenset(path for path in body if path[0] not in bound)
+        outer = {path for path in free if path[0] not in self.small}
+        self.shape.outer |= outer
+        depth += bool(outer)
         self.shape.depth = max(self.shape.depth, depth)
-        return range_names | free, max(range_depth, depth)
+        return _together([within, (free, depth)])
+
+
+def _together(read: Iterable[_Read]) -> _Read:
+    paths, depths = zip(*read, strict=True) if (read := list(read)) else ((), ())
+    return frozenset().union(*paths), max(depths, default=0)
 
 
 def _function(node: bytes) -> str:

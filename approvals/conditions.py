@@ -14,7 +14,7 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from approvals.condition_shapes import Shape, shape_of
+from approvals.condition_shapes import Path, Shape, shape_of
 
 LONGEST = 1_000  # characters
 MOST_WORK = 2 * 10**8  # comparisons of one character; about a second even for what is made to be slow
@@ -72,6 +72,15 @@ class Facts:
                 ahead.extend(value.values() if isinstance(value, dict) else value)
         return longest
 
+    def size_at(self, path: Path) -> int:
+        """Characters of the JSON at the end of a path; of everything where it does not begin at the arguments."""
+        value = self.value
+        if path[0] != "arguments":
+            return len(self.arguments or "")
+        for name in path[1:]:
+            value = value.get(name) if isinstance(value, dict) else None
+        return len(json.dumps(value, ensure_ascii=False))
+
     @cached_property
     def activation(self) -> Any:
         """The variables as the runtime wants them."""
@@ -97,8 +106,7 @@ class Condition:
         if facts.arguments is None:
             raise ConditionFailed("the arguments are not there yet")
         try:
-            longest = facts.longest if self.shape.depth else 1
-            if self.shape.work(size=len(facts.arguments), longest=longest) > MOST_WORK:
+            if self._work(facts) > MOST_WORK:
                 raise ConditionFailed("the arguments are too large to evaluate it in bounded time")
             result = self.program.eval(facts.activation)
             value = result.value()
@@ -108,6 +116,11 @@ class Condition:
             return bool(value)
         wrong = result.type() == cel.Type.ERROR
         raise ConditionFailed(_sentence(value) if wrong else "it is neither true nor false")
+
+    def _work(self, facts: Facts) -> int:
+        outer = sum(map(facts.size_at, self.shape.outer))
+        longest = facts.longest if self.shape.depth else 1
+        return self.shape.work(size=len(facts.arguments or ""), longest=longest, outer=outer)
 
 
 @lru_cache(maxsize=1_000)

@@ -99,6 +99,12 @@ _SLOW: list[tuple[str, Callable[[], Any]]] = [
 ]
 
 
+def test_a_loop_over_many_lines_may_look_at_another_argument() -> None:
+    condition = compile_condition("arguments.lines.all(line, line.currency == arguments.order.currency && tool != '')")
+    lines = [{"currency": "EUR", "text": "x" * 30}] * 4000
+    assert condition.holds(facts({"lines": lines, "order": {"currency": "EUR"}}))
+
+
 @pytest.mark.parametrize(("text", "arguments"), _SLOW)
 def test_the_slowest_conditions_that_are_evaluated_end_soon(text: str, arguments: Callable[[], Any]) -> None:
     condition, given_facts = compile_condition(text), facts(arguments())

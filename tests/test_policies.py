@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
 import pytest
 
+from approvals.condition_shapes import FUNCTIONS
+from approvals.conditions import compile_condition
 from approvals.policies import (
     ApprovalRule,
     DecisionRule,
@@ -21,7 +24,9 @@ from approvals.policies import (
 )
 from approvals.policy_documents import in_todays_form, read_policy, stored_policy
 from approvals.policy_errors import PolicyInvalid
+from approvals.policy_schema import SCHEMA
 from approvals.policy_words import approval_in_words, differences
+from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
 from checkpoint.states import CASE_RULES, CaseReason, Decision
@@ -385,5 +390,38 @@ def test_an_approval_in_words() -> None:
     )
     assert said == (
         "2 of A or B (one person may count twice) for the whole plan, within 2 hours, "
-        "sent no sooner than 90 seconds after the last, the submitter may be one of them; without an answer Admin is asked"
+        "sent no sooner than 90 seconds after the last, the submitter may be one of them; "
+        "without an answer Admin is asked"
     )
+
+
+# The documentation
+
+DOCUMENTATION = (BASE_DIR / "docs" / "policies.md").read_text(encoding="utf-8")
+
+
+def fields_of(schema: dict[str, Any]) -> set[str]:
+    """Every member that a policy can have; the reasons and answers of `decisions` stand in another document."""
+    named = schema.get("properties", {})
+    inner = [member for name, member in named.items() if name != "decisions"]
+    inner += [*schema.get("anyOf", []), *([schema["items"]] if "items" in schema else [])]
+    return set(named).union(*map(fields_of, inner))
+
+
+def test_the_documentation_names_every_field() -> None:
+    structure = {"name", "when", "set", "rules", "decisions", "budgets", "limits", "drift"}
+    for name in fields_of(SCHEMA) - structure:
+        assert f"`{name}`" in DOCUMENTATION or f".{name}`" in DOCUMENTATION
+
+
+def test_the_documented_example_is_the_one_that_is_shipped() -> None:
+    (shown,) = re.findall(r"```yaml\n(.*?)```", DOCUMENTATION, re.DOTALL)
+    assert read_policy(shown)[1] == read_policy(CAREFUL)[1]
+
+
+def test_the_documented_conditions_compile() -> None:
+    (block,) = re.findall(r"```text\n(.*?)```", DOCUMENTATION, re.DOTALL)
+    for line in block.splitlines():
+        compile_condition(line)
+    for name in FUNCTIONS:
+        assert f"`{name}`" in DOCUMENTATION
