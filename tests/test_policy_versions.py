@@ -21,11 +21,11 @@ from approvals.policy_versions import activate, document_of, in_force, text_of
 from checkpoint import pinned
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.errors import Conflict, Forbidden, NotFound, StaleView
-from checkpoint.models import PolicyVersion, Workflow
+from checkpoint.models import Approval, PolicyVersion, Workflow
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.tool_versions import newest_tools
-from tests import factories, submissions
+from tests import factories, journal_driver, submissions
 from tests.audit_driver import system_entries
 from tests.policies_driver import CAREFUL, document
 
@@ -316,3 +316,15 @@ def test_groups_are_looked_up_each_time() -> None:
         put(text)
     Group.objects.create(name="Treasury")
     assert put(text).number == 2
+
+
+def test_what_is_put_in_force_gates_the_next_start() -> None:
+    workflow, worker = journal_driver.submit(journal_driver.OPAQUE), journal_driver.JournalDriver()
+    put(CAREFUL)
+    assert worker.turn() == []
+    asked = Approval.objects.get(workflow=workflow)
+    assert (asked.rule["needed"], asked.rule["groups"], asked.policy_version) == (1, ["Approver"], in_force())
+    put("rules: []")
+    Workflow.objects.filter(pk=workflow.pk).update(wake_at=asked.requested_at)
+    workflow.steps.update(next_at=None)
+    assert len(worker.turn()) == 1
