@@ -1,24 +1,34 @@
-"""Public verbs on workflows: submitting them."""
+"""Public verbs on workflows: submitting them, and ending them before they are done."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
+from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import audit, clock, doorbell, pinned, rulings, step_rulings
+from checkpoint import audit, clock, doorbell, pinned, rulings, step_rulings, transitions
 from checkpoint.canonical import idempotency_key, sha256_hex
 from checkpoint.decide import Policy
-from checkpoint.errors import Forbidden, NotFound
-from checkpoint.models import Intent, PolicyVersion, Step, Team, Workflow
+from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
+from checkpoint.models import AuditEntry, Intent, PolicyVersion, Step, Team, Workflow
 from checkpoint.people import Actor
-from checkpoint.permissions import SUBMIT_WORKFLOW, require, teams_of, teams_visible_to
+from checkpoint.permissions import (
+    ADMINISTER_WORKFLOW,
+    SUBMIT_WORKFLOW,
+    Person,
+    require,
+    teams_of,
+    teams_visible_to,
+    workflows_visible_to,
+)
 from checkpoint.plan_steps import PlannedStep
 from checkpoint.plans import Plan
-from checkpoint.states import StepStatus
+from checkpoint.states import WORKFLOW_TERMINAL, StepStatus
 from checkpoint.transactions import one_transaction, require_transaction
+from checkpoint.workflow_rows import WorkflowRow
 
 
 def submit(plan: Plan, *, team: Team, actor: Actor, user: User | None = None) -> Workflow:
@@ -56,6 +66,74 @@ def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User |
     return workflows
 
 
+@one_transaction
+def abandon(*, workflow_id: UUID, actor: Actor, reason: str, user: User | None = None) -> Workflow:
+    """Winds a workflow down: nothing new starts, what is in the air is settled, and what did happen stays listed.
+
+    It ends at once where nothing is in the air (DESIGN.md section 2). The same person repeating it changes nothing.
+
+    Args:
+        user: the account in whose name it is done, and whose rights count; None for the machine's operator.
+
+    Raises:
+        NotFound: there is none, or the user does not see it.
+        Forbidden: the user sees it, but neither submitted it nor administers workflows.
+        ActionIncomplete: no reason, or it is too long.
+        AlreadyEnding: it has ended, or somebody else is winding it down; the message says who.
+    """
+    reason = _checked_reason(reason)
+    if user is not None:
+        user = User.objects.get(pk=user.pk)  # read again: a right that was taken away counts at once (S25)
+        _require_say(user, workflow_id)
+    changes = transitions.lock([workflow_id], actor=actor)
+    if workflow_id not in changes.workflows:
+        raise NotFound(f"There is no workflow {workflow_id}.")
+    row = changes.workflows[workflow_id]
+    if row.winding_down or row.status in WORKFLOW_TERMINAL:
+        _accept_repetition(row, actor)
+    else:
+        row.winding_down = True
+        changes.note_workflow(workflow_id, "wind_down", before=row.status, reason=reason)
+        changes.finish()
+        doorbell.ring_on_commit()
+    return Workflow.objects.get(pk=workflow_id)
+
+
+def may_abandon(person: Person, workflow: Workflow) -> bool:
+    """Whether this person, who sees the workflow, may wind it down."""
+    return workflow.submitted_by_id == person.pk or person.has_perm(ADMINISTER_WORKFLOW)
+
+
+def _require_say(user: User, workflow_id: UUID) -> None:
+    workflow = workflows_visible_to(user).filter(pk=workflow_id).first()
+    if workflow is None:
+        raise NotFound(f"There is no workflow {workflow_id} that you may see.")
+    if not may_abandon(user, workflow):
+        raise Forbidden(
+            "You may see this, but only who submitted a workflow, or an administrator, can wind it down."
+            f" Ask one for “{ADMINISTER_WORKFLOW}”."
+        )
+
+
+def _checked_reason(reason: str) -> str:
+    reason = reason.strip()
+    if not reason or len(reason) > REASON_LIMIT or "\x00" in reason:
+        raise ActionIncomplete(
+            "reason", f"say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
+        )
+    return reason
+
+
+def _accept_repetition(row: WorkflowRow, actor: Actor) -> None:
+    """Raises AlreadyEnding unless it was this actor who began to wind the workflow down."""
+    begun = AuditEntry.objects.filter(stream_id=row.id, verb="wind_down").order_by("-seq").first()
+    if begun is not None and begun.actor == actor.name:
+        return
+    state = f"The workflow is {row.status}" if row.status in WORKFLOW_TERMINAL else "The workflow is being wound down"
+    by = f"; {begun.actor} began it at {begun.at:%Y-%m-%d %H:%M:%S} UTC" if begun is not None else ""
+    raise AlreadyEnding(f"{state}{by}.")
+
+
 def _require_right(user: User, team: Team) -> None:
     if not teams_visible_to(user).filter(pk=team.pk).exists():
         raise NotFound(f"There is no team {team.slug} that you may see.")
@@ -64,6 +142,7 @@ def _require_right(user: User, team: Team) -> None:
         raise Forbidden(f"You may submit workflows for your own teams only, and {team.slug} is not one of them.")
 
 
+REASON_LIMIT = 4000  # characters
 _BATCH = 1000  # rows; a statement carries at most 65,535 parameters
 
 
