@@ -112,6 +112,17 @@ def _needed(approval: Approval) -> int:
     return ApprovalRule.from_json(approval.rule).needed - given
 
 
+def cut_off(job: BulkJob) -> str:
+    """What the cap left out and why it is there (S34); empty where everything fitted."""
+    rest = job.matched - job.count
+    if not rest:
+        return ""
+    return (
+        f"{job.matched} match. One job takes at most {job.cap}, so that a mistake stays small and all of it can be"
+        f" looked at: these are the first {job.count} of the queue, and {rest} stay there for another job."
+    )
+
+
 def preview(job: BulkJob) -> Preview:
     """What would become of the job's items if its person started it now."""
     judge = _Judge(job)
