@@ -31,6 +31,10 @@ class NotApplied(Exception):
         super().__init__(message)
 
 
+class NoAnswer(Exception):
+    """Raised by a tool that can say in a sentence why it does not know whether the effect took place."""
+
+
 @dataclass(frozen=True)
 class Receipt:
     """What the tool returned: the effect took place.

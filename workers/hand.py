@@ -19,6 +19,7 @@ from checkpoint.outcomes import (
     Found,
     Inconclusive,
     Inspection,
+    NoAnswer,
     NotApplied,
     NotVisible,
     Outcome,
@@ -44,6 +45,8 @@ def make_call(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
         return outcome
     except NotApplied as refusal:
         return _refused(claim, refusal)
+    except NoAnswer as error:
+        return _unknown(claim, str(error))
     except Exception as error:
         log.info("%s of %s did not say how it went", claim.activity.value, claim.tool, exc_info=True)
         return _unknown(claim, f"{type(error).__name__}: {error}")
