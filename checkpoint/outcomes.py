@@ -31,7 +31,7 @@ class NotApplied(Exception):
         super().__init__(message)
 
 
-class NoAnswer(Exception):
+class Unanswered(Exception):
     """Raised by a tool that can say in a sentence why it does not know whether the effect took place."""
 
 

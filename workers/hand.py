@@ -19,7 +19,6 @@ from checkpoint.outcomes import (
     Found,
     Inconclusive,
     Inspection,
-    NoAnswer,
     NotApplied,
     NotVisible,
     Outcome,
@@ -27,6 +26,7 @@ from checkpoint.outcomes import (
     Pending,
     Receipt,
     Refused,
+    Unanswered,
     Verification,
     Visible,
 )
@@ -45,7 +45,7 @@ def make_call(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
         return outcome
     except NotApplied as refusal:
         return _refused(claim, refusal)
-    except NoAnswer as error:
+    except Unanswered as error:
         return _unknown(claim, str(error))
     except Exception as error:
         log.info("%s of %s did not say how it went", claim.activity.value, claim.tool, exc_info=True)

@@ -15,11 +15,11 @@ from checkpoint.outcomes import (
     Found,
     Inconclusive,
     Inspection,
-    NoAnswer,
     NotApplied,
     NotVisible,
     Pending,
     Receipt,
+    Unanswered,
     Verification,
     Visible,
 )
@@ -37,7 +37,7 @@ _HOPELESS = {400, 405, 406, 410, 411, 413, 414, 415, 422}
 LONGEST_RETRY_AFTER = 24 * 3600.0  # seconds
 
 
-class OutcomeUnknown(NoAnswer):
+class OutcomeUnknown(Unanswered):
     """The request may have taken effect; the message says what is known."""
 
 
