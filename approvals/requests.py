@@ -21,6 +21,7 @@ from checkpoint import denials, doorbell, step_rows
 from checkpoint.errors import ApprovalClosed, DecisionNotAllowed, Forbidden, StaleView
 from checkpoint.models import Approval
 from checkpoint.people import Actor
+from checkpoint.permissions import Person
 from checkpoint.rulings import ApprovalRule
 from checkpoint.states import ApprovalStatus
 from checkpoint.states import Decision as DecisionKind
@@ -89,7 +90,8 @@ def _answer(given: _Answer) -> Decision:
         return earlier
     rule = ApprovalRule.from_json(approval.rule)
     _check_open(approval, changes)
-    _check_permitted(approval, rule, person)
+    if refusal := refusal_of(approval, person):
+        raise Forbidden(refusal)
     if approval.shown_hash != given.arguments_hash:
         raise StaleView("The arguments are not those that you were shown. Load the request again and decide on those.")
     decision = _record(changes, approval, given)
@@ -116,15 +118,15 @@ def _check_open(approval: Approval, changes: Changes) -> None:
         raise ApprovalClosed(f"Its time was over at {approval.expires_at:%Y-%m-%d %H:%M:%S} UTC; nothing was started.")
 
 
-def _check_permitted(approval: Approval, rule: ApprovalRule, person: User) -> None:
+def refusal_of(approval: Approval, person: Person) -> str:
+    """Why this person may not answer, as a sentence; empty where the person may. For every channel (S16)."""
     voter = permits.Voter(
         has_right=person.has_perm(DECIDE_APPROVAL),
         groups=set(person.groups.values_list("name", flat=True)),
         requester=approval.workflow.submitted_by_id == person.pk,
-        answered=approval.decisions.filter(person=person).exists(),
+        answered=approval.decisions.filter(person=person.pk).exists(),
     )
-    if refusal := permits.refusal(rule, voter):
-        raise Forbidden(refusal)
+    return permits.refusal(ApprovalRule.from_json(approval.rule), voter)
 
 
 def _record(changes: Changes, approval: Approval, given: _Answer) -> Decision:
@@ -133,7 +135,7 @@ def _record(changes: Changes, approval: Approval, given: _Answer) -> Decision:
         given.kind.value,
         before=approval.status,
         reason=given.reason,
-        details={"approval": str(approval.pk), "arguments_hash": approval.arguments_hash},
+        details={"approval": str(approval.pk), "arguments_hash": approval.shown_hash},
     )
     return Decision.objects.create(
         approval=approval,

@@ -17,11 +17,11 @@ from checkpoint.transactions import one_transaction
 
 
 def withdraw(*, approval_id: UUID, person: User, channel: str, reason: str) -> Approval:
-    """The requester or an administrator takes a request, or an unused approval, back; the step and what follows end.
+    """A request, or an approval that is not used, is taken back; the step and what follows end.
 
     Raises:
         NotFound: as for `answer`.
-        Forbidden: this person may see it, but it is not theirs to take back.
+        Forbidden: this person may see it, but neither submitted the workflow nor may wind workflows down.
         DecisionIncomplete: no reason, or it is too long.
         ApprovalClosed: it was rejected, used, withdrawn or ran out already.
     """
@@ -40,7 +40,7 @@ def _withdraw(approval_id: UUID, person: User, actor: Actor, reason: str) -> App
     changes, request = lock(approval_id, person, actor)
     approval, how = request.asked_about, f"withdrawn by {actor.name}: {reason}"
     if not may_withdraw(approval, person):
-        raise Forbidden("Only who submitted the workflow, or an administrator, can withdraw a request for approval.")
+        raise Forbidden("Only who submitted the workflow, or who may wind workflows down, can take a request back.")
     if any((share.status, share.closing) == (ApprovalStatus.WITHDRAWN, how) for share in request.shares):
         return approval
     steps = request.unsent_steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from checkpoint import statements
@@ -19,7 +19,8 @@ def request(
 ) -> list[NewApproval]:
     """One new request, not yet stored: a row for each step, the first of which is the one that is asked about."""
     asked_about = uuid7()
-    plan_hash = hash_of_plan(rows, policy_version_id) if rule.scope is Scope.PLAN else ""
+    shares = [(row.name, content_hash(row), row.tool_version_id) for row in rows]
+    plan_hash = hash_of_plan(policy_version_id, shares) if rule.scope is Scope.PLAN else ""
     text = statements.rows([rule.to_json()])[1:-1]
     return [
         NewApproval(
@@ -49,7 +50,11 @@ def template_hash(row: StepRow) -> str:
     return sha256_hex(row.template)
 
 
-def hash_of_plan(rows: Sequence[StepRow], policy_version_id: uuid.UUID) -> str:
-    """Names everything that an approval of these steps allows."""
-    shares = [[row.name, content_hash(row), str(row.tool_version_id)] for row in rows]
-    return sha256_hex(canonical({"policy_version": str(policy_version_id), "steps": shares}))
+def hash_of_plan(policy_version_id: uuid.UUID, shares: Iterable[tuple[str, str, uuid.UUID]]) -> str:
+    """Names everything that an approval of a plan allows.
+
+    Args:
+        shares: name, content's hash and tool version of each step, first of the one that is asked about.
+    """
+    steps = [[name, content, str(tool_version_id)] for name, content, tool_version_id in shares]
+    return sha256_hex(canonical({"policy_version": str(policy_version_id), "steps": steps}))

@@ -1,15 +1,18 @@
-"""Addresses of the review queue, of cases, of notices and of policies."""
+"""Addresses of the review queue, of cases, of requests for approval, of notices and of policies."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from approvals.console import notices, policies, views
+from approvals.console import notices, policies, requests, views
 
 urlpatterns = [
     path("review/", views.review, name="review"),
     path("cases/<uuid:case_id>/", views.case, name="case"),
     path("cases/<uuid:case_id>/decision/", views.decision, name="decision"),
+    path("approvals/<uuid:approval_id>/", requests.approval, name="approval"),
+    path("approvals/<uuid:approval_id>/answer/", requests.answer, name="approval_answer"),
+    path("approvals/<uuid:approval_id>/withdrawal/", requests.withdrawal, name="approval_withdrawal"),
     path("notices/", notices.notice_list, name="notices"),
     path("notices/<uuid:notice_id>/", notices.notice, name="notice"),
     path("notices/<uuid:notice_id>/redelivery/", notices.notice_redelivery, name="notice_redelivery"),

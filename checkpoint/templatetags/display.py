@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from checkpoint import hostile_text
 from checkpoint.models import Ending
-from checkpoint.states import CaseStatus, Standing, StepStatus, WorkflowStatus
+from checkpoint.states import ApprovalStatus, CaseStatus, Decision, Standing, StepStatus, WorkflowStatus
 
 register = template.Library()
 
@@ -41,6 +41,12 @@ _SIGNS: dict[str, tuple[str, str]] = {
     CaseStatus.OPEN: ("ask", "?"),
     CaseStatus.DECIDED: ("good", "✓"),
     CaseStatus.SETTLED: ("good", "✓"),
+    ApprovalStatus.PENDING: ("ask", "?"),
+    ApprovalStatus.APPROVED: ("good", "✓"),
+    ApprovalStatus.CONSUMED: ("good", "✓"),
+    ApprovalStatus.REJECTED: ("bad", "✕"),
+    Decision.APPROVE: ("good", "✓"),
+    Decision.REJECT: ("bad", "✕"),
     Standing.RECEIPT_ONLY: ("ask", "◔"),
     Standing.ATTESTED: ("ask", "✍"),
     Standing.UNTRUSTED: ("bad", "!"),
