@@ -13,7 +13,8 @@ from approvals.bulk import jobs
 from approvals.bulk.selection import Matching, Selection
 from approvals.models import BulkJob, Decision
 from approvals.narrowing import Narrowed
-from checkpoint import audit
+from checkpoint import audit, audit_search
+from checkpoint.audit_filter import AuditFilter
 from checkpoint.errors import BulkJobClosed, DecisionIncomplete, Forbidden, NotFound
 from checkpoint.models import AuditEntry, Case, Step
 from checkpoint.states import CaseReason, CaseStatus, StepStatus
@@ -266,6 +267,15 @@ def test_s35_every_answer_carries_the_person_the_channel_and_the_reason() -> Non
     assert [content(entry)["reason"] for entry in of_workflows] == [REASON] * 2
     assert {content(entry)["request"] for entry in of_workflows} == {f"bulk-{job.pk}"}
     assert list(audit.broken_links()) == []
+
+
+def test_s35_what_was_answered_in_bulk_is_found_by_person_and_channel() -> None:
+    run(started(decider(), RETRY, cases(2)))
+    run(started(decider("grace"), ABANDON, cases(1)))
+    auditor = factories.person("olaf", groups=["Auditor"])
+    found = audit_search.find(auditor, AuditFilter(actor="ada", channel="bulk", verb="decide"))
+    assert len(found.rows) == 2
+    assert {row.content["reason"] for row in found.rows} == {REASON}
 
 
 def test_approvals_are_answered_in_bulk_too() -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from uuid import UUID
 
 from django.db.models import Case as Either
-from django.db.models import QuerySet, When
+from django.db.models import Q, QuerySet, When
 from django.db.models.functions import Coalesce, Length
 
 from approvals.bulk.rules import ARGUMENTS_SHOWN, Facts
@@ -39,11 +39,12 @@ def job_visible_to(person: Person, job_id: UUID) -> BulkJob:
 
 
 def newest_jobs(person: Person, *, before: UUID | None = None) -> Page[BulkJob]:
-    """The newest jobs that the person sees, older than `before`."""
+    """The newest jobs that the person sees, those prepared before job `before`."""
     found = jobs_visible_to(person)
-    if before is not None:
-        found = found.filter(pk__lt=before)
-    rows = list(found.order_by("-pk")[: PAGE_SIZE + 1])
+    last = found.filter(pk=before).first() if before else None
+    if last is not None:
+        found = found.filter(Q(frozen_at__lt=last.frozen_at) | Q(frozen_at=last.frozen_at, pk__lt=last.pk))
+    rows = list(found.order_by("-frozen_at", "-pk")[: PAGE_SIZE + 1])
     return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].pk if len(rows) > PAGE_SIZE else None)
 
 

@@ -1,10 +1,10 @@
-"""Addresses of the review queue, of cases, of requests for approval, of notices and of policies."""
+"""Addresses of the review queue, of cases, of requests for approval, of bulk jobs, of notices and of policies."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from approvals.console import notices, policies, requests, views
+from approvals.console import bulk, notices, policies, requests, views
 
 urlpatterns = [
     path("review/", views.review, name="review"),
@@ -13,6 +13,10 @@ urlpatterns = [
     path("approvals/<uuid:approval_id>/", requests.approval, name="approval"),
     path("approvals/<uuid:approval_id>/answer/", requests.answer, name="approval_answer"),
     path("approvals/<uuid:approval_id>/withdrawal/", requests.withdrawal, name="approval_withdrawal"),
+    path("bulk-jobs/", bulk.bulk_jobs, name="bulk_jobs"),
+    path("bulk-jobs/<uuid:job_id>/", bulk.bulk_job, name="bulk_job"),
+    path("bulk-jobs/<uuid:job_id>/start/", bulk.bulk_start, name="bulk_start"),
+    path("bulk-jobs/<uuid:job_id>/abort/", bulk.bulk_abort, name="bulk_abort"),
     path("notices/", notices.notice_list, name="notices"),
     path("notices/<uuid:notice_id>/", notices.notice, name="notice"),
     path("notices/<uuid:notice_id>/redelivery/", notices.notice_redelivery, name="notice_redelivery"),

@@ -47,6 +47,12 @@ _SIGNS: dict[str, tuple[str, str]] = {
     ApprovalStatus.REJECTED: ("bad", "✕"),
     Decision.APPROVE: ("good", "✓"),
     Decision.REJECT: ("bad", "✕"),
+    # Of bulk jobs, which the core does not know.
+    "draft": ("idle", "○"),
+    "running": ("busy", "▶"),
+    "done": ("good", "✓"),
+    "aborted": ("idle", "■"),
+    "moved": ("idle", "→"),
     Standing.RECEIPT_ONLY: ("ask", "◔"),
     Standing.ATTESTED: ("ask", "✍"),
     Standing.UNTRUSTED: ("bad", "!"),

@@ -1,0 +1,61 @@
+"""What the page of one bulk job shows: as a draft what it would do, and from its start on how far it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from approvals.bulk import queries, trail
+from approvals.bulk.preview import cut_off, preview
+from approvals.bulk.selection import PLURAL
+from approvals.bulk.states import BulkJobStatus, BulkResult
+from approvals.models import BulkJob
+from checkpoint.permissions import ADMINISTER_WORKFLOW
+
+ITEMS_SHOWN = 50
+
+
+def context(job: BulkJob, request: HttpRequest, refusal: str = "") -> dict[str, Any]:
+    """What the template needs."""
+    totals = trail.totals(job)
+    running_or_draft = job.status in (BulkJobStatus.DRAFT, BulkJobStatus.RUNNING)
+    mine = job.person_id == request.user.pk
+    return {
+        "job": job,
+        "things": PLURAL[job.noun],
+        "totals": totals,
+        "left_out": cut_off(job),
+        "may_start": mine and job.status == BulkJobStatus.DRAFT,
+        "may_abort": running_or_draft and (mine or request.user.has_perm(ADMINISTER_WORKFLOW)),
+        "visible": queries.visible_workflow_ids(request.user, job),
+        "refusal": refusal,
+        **(_draft(job) if job.status == BulkJobStatus.DRAFT else _items(job, request)),
+    }
+
+
+def seen(job: BulkJob, request: HttpRequest) -> str:
+    """Names everything on the page of a started job that can change."""
+    totals = trail.totals(job)
+    return f"{job.status}-{totals.done}-{totals.refused}-{totals.moved}-{request.GET.urlencode()}"
+
+
+def _draft(job: BulkJob) -> dict[str, Any]:
+    return {"preview": preview(job)}
+
+
+def _items(job: BulkJob, request: HttpRequest) -> dict[str, Any]:
+    chosen = request.GET.get("result", "")
+    found = queries.items(job)
+    if chosen in set(BulkResult):
+        found = found.filter(result=chosen)
+    after = request.GET.get("after", "")
+    if after.isascii() and after.isdigit():
+        found = found.filter(number__gt=int(after))
+    rows = list(queries.listed(found[: ITEMS_SHOWN + 1]))
+    return {
+        "rows": rows[:ITEMS_SHOWN],
+        "following": rows[ITEMS_SHOWN - 1].item.number if len(rows) > ITEMS_SHOWN else None,
+        "chosen": chosen,
+        "counts": [(result, getattr(trail.totals(job), result)) for result in BulkResult],
+    }
