@@ -49,7 +49,7 @@ def escalate(*, case_id: UUID, person: User, channel: str, reason: str) -> Escal
         channel=work.channel,
         escalated_at=work.now,
     )
-    notices.escalate([work.case.pk], at=work.now)
+    notices.CASES.escalate([work.case.pk], at=work.now)
     work.note("escalate", after="escalated", reason=reason)
     return made
 

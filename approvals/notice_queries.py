@@ -45,9 +45,9 @@ def visible_notice(person: Person, notice_id: uuid.UUID) -> Notice:
 
 
 def _with_recipient(notices: QuerySet[Notice]) -> QuerySet[Notice]:
-    return notices.select_related("workflow__team", "case", "channel").annotate(
+    return notices.select_related("workflow__team", "case", "approval__step", "channel").annotate(
         person_name=F("person__username")
     ).only(
         *(field.name for field in Notice._meta.concrete_fields),
-        "workflow__kind", "workflow__team__name", "case__reason", "channel__name",
+        "workflow__kind", "workflow__team__name", "case__reason", "approval__step__name", "channel__name",
     )  # fmt: skip

@@ -15,11 +15,14 @@ from checkpoint.transactions import one_transaction
 AT_ONCE = 200
 
 _DUE = """
-SELECT id, kind, case_id, checkpoint_now() FROM approvals_noticetimer
+SELECT id, kind, coalesce(case_id, approval_id), checkpoint_now() FROM approvals_noticetimer
 WHERE fired_at IS NULL AND due_at <= (SELECT checkpoint_now()) ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """
 # Read in a later statement than the one that took the locks: a decision may have been committed meanwhile.
-_OPEN = "SELECT id FROM checkpoint_case WHERE id = ANY(%(cases)s) AND status = 'open'"
+_OPEN_CASES = "SELECT id FROM checkpoint_case WHERE id = ANY(%(events)s) AND status = 'open'"
+_OPEN_APPROVALS = """
+SELECT id FROM checkpoint_approval WHERE id = ANY(%(events)s) AND status = 'pending' AND expires_at > %(at)s
+"""
 _FIRED = "UPDATE approvals_noticetimer SET fired_at = %(at)s WHERE id = ANY(%(timers)s)"
 
 
@@ -30,18 +33,24 @@ def fire() -> int:
     if not due:
         return 0
     at: datetime = due[0][3]
-    still_open = {row[0] for row in statements.fetch(_OPEN, cases=[case_id for _, _, case_id, _ in due if case_id])}
-    for kind, write in ((NoticeKind.REMINDER, notices.remind), (NoticeKind.ESCALATION, _escalate)):
-        cases: list[uuid.UUID] = [row[2] for row in due if row[1] == kind and row[2] in still_open]
-        if cases:
-            write(cases, at=at)
+    for kind, tell in ((NoticeKind.REMINDER, _remind), (NoticeKind.ESCALATION, _escalate)):
+        events: list[uuid.UUID] = [row[2] for row in due if row[1] == kind]
+        cases = [row[0] for row in statements.fetch(_OPEN_CASES, events=events)]
+        approvals = [row[0] for row in statements.fetch(_OPEN_APPROVALS, events=events, at=at)]
+        tell(cases, approvals, at)
     statements.change(_FIRED, at=at, timers=[row[0] for row in due])
     return len(due)
 
 
-def _escalate(cases: list[uuid.UUID], *, at: datetime) -> None:
+def _remind(cases: list[uuid.UUID], approvals: list[uuid.UUID], at: datetime) -> None:
+    notices.CASES.remind(cases, at=at)
+    notices.APPROVALS.remind(approvals, at=at)
+
+
+def _escalate(cases: list[uuid.UUID], approvals: list[uuid.UUID], at: datetime) -> None:
     escalations.record_unanswered(cases, at=at)
-    notices.escalate(cases, at=at)
+    notices.CASES.escalate(cases, at=at)
+    notices.APPROVALS.escalate(approvals, at=at)
 
 
 # Whoever fires timers holds them and then waits for workflows, and a snooze the other way round: so it does not wait.

@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 
 from approvals.models import Delivery, Notice, NoticeSettings
 from approvals.notice_rules import (
+    CALLS_FOR_AN_ANSWER,
     UNSETTLED,
     ChannelFormat,
     NoticeKind,
@@ -32,22 +33,17 @@ from approvals.notice_rules import (
     verdict_on_person,
 )
 from approvals.permissions import DECIDE_CASE, RECEIVE_ESCALATIONS
+from approvals.requests import refusal_of
 from checkpoint import clock
 from checkpoint.clock import Now
 from checkpoint.permissions import workflows_visible_to
-from checkpoint.states import CaseStatus
+from checkpoint.states import ApprovalStatus, CaseStatus
 from checkpoint.transactions import one_transaction
 
 SEND_SECONDS = 20.0  # total, for one try
 LEASE = timedelta(seconds=3 * SEND_SECONDS)
 MAIL = "mail"
 DETAIL_LIMIT = 500
-
-_CALLED_FOR = {
-    NoticeKind.ASKED: DECIDE_CASE,
-    NoticeKind.REMINDER: DECIDE_CASE,
-    NoticeKind.ESCALATION: RECEIVE_ESCALATIONS,
-}
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,9 @@ def take(*, resting: AbstractSet[str] = frozenset()) -> Taken | Verdict | None:
     if not due:
         return None
     # Everything else is read after the lock was taken: rights, wishes and whether the question is still open.
-    notice = Notice.objects.select_related("person", "channel", "case").defer("case__findings").get(pk=due[0])
+    told = ("person", "channel", "case", "approval__workflow")
+    payloads = ("case__findings", "approval__workflow__input")
+    notice = Notice.objects.select_related(*told).defer(*payloads).get(pk=due[0])
     now = clock.now()
     verdict = _verdict(notice, now)
     if isinstance(verdict, Send):
@@ -165,8 +163,7 @@ def _due(resting: AbstractSet[str]) -> QuerySet[Notice]:
 
 
 def _verdict(notice: Notice, now: datetime) -> Verdict:
-    still_open = notice.case is not None and notice.case.status == CaseStatus.OPEN
-    kind = NoticeKind(notice.kind)
+    kind, still_open = NoticeKind(notice.kind), _still_open(notice, now)
     if notice.channel is not None:
         channel = notice.channel
         return verdict_on_channel(kind, still_open=still_open, enabled=channel.enabled, wanted=kind in channel.kinds)
@@ -176,16 +173,32 @@ def _verdict(notice: Notice, now: datetime) -> Verdict:
 
 
 def _person_facts(notice: Notice, person: User, kind: NoticeKind, *, still_open: bool) -> PersonFacts:
-    called_for = _CALLED_FOR.get(kind)
     return PersonFacts(
         kind=kind,
         still_open=still_open,
         may_see=workflows_visible_to(person).filter(pk=notice.workflow_id).exists(),
-        may_act=called_for is None or person.has_perm(called_for),
+        may_act=_may_act(notice, person, kind),
         address=person.email,
         mail_works="default" in mailers,
         preferences=_preferences(person),
     )
+
+
+def _still_open(notice: Notice, now: datetime) -> bool:
+    if notice.approval is not None:
+        return notice.approval.status == ApprovalStatus.PENDING and notice.approval.expires_at > now
+    return notice.case is not None and notice.case.status == CaseStatus.OPEN
+
+
+def _may_act(notice: Notice, person: User, kind: NoticeKind) -> bool:
+    """Whether the person may do what the notice calls for; one that only tells calls for nothing."""
+    if kind is NoticeKind.ESCALATION:
+        return person.has_perm(RECEIVE_ESCALATIONS)
+    if kind not in CALLS_FOR_AN_ANSWER:
+        return True
+    if notice.approval is not None:
+        return not refusal_of(notice.approval, person)
+    return person.has_perm(DECIDE_CASE)
 
 
 def _preferences(person: User) -> Preferences:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from approvals import permits
+from approvals import notices, permits
 from approvals.locked_requests import LockedRequest, complete_reason, end_step, how_it_ended, lock
 from approvals.models import Decision
 from approvals.permissions import DECIDE_APPROVAL
@@ -100,6 +100,8 @@ def _answer(given: _Answer) -> Decision:
     elif approval.decisions.filter(kind=DecisionKind.APPROVE).count() >= rule.needed:
         _approve(changes, request, rule)
     changes.finish()
+    if approval.status != ApprovalStatus.PENDING:
+        notices.tell_of_decision(decision)
     given.alongside(decision)
     doorbell.ring_on_commit()
     return decision

@@ -7,7 +7,7 @@ receiver raises undoes the verb. Receivers only write rows; whatever leaves this
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.dispatch import Signal
@@ -21,11 +21,13 @@ class Announcement:
         opened_cases: ids of the cases that it opened.
         ended_workflows: ids of the workflows that it ended, of those that an account submitted.
         at: the verb's database time.
+        requested_approvals: ids of the requests for approval that it made, each by the row that is asked about.
     """
 
     opened_cases: list[uuid.UUID]
     ended_workflows: list[uuid.UUID]
     at: datetime
+    requested_approvals: list[uuid.UUID] = field(default_factory=list)
 
 
 announced = Signal()
@@ -33,5 +35,5 @@ announced = Signal()
 
 def announce(announcement: Announcement) -> None:
     """Tells everybody who connected. On the hot path: says nothing where there is nothing to say."""
-    if announcement.opened_cases or announcement.ended_workflows:
+    if announcement.opened_cases or announcement.ended_workflows or announcement.requested_approvals:
         announced.send(sender=None, announcement=announcement)

@@ -195,7 +195,8 @@ class Changes:
             audit.append(self._entries, at=self.now)
         self._check_sent()
         ended = [row.id for row in self.workflows.values() if row.ended_at == self.now and row.submitted_by_id]
-        announce(Announcement([case.id for case in self._cases], ended, self.now))
+        asked_about = [request.id for request in self._requests if request.part_of_id is None]
+        announce(Announcement([case.id for case in self._cases], ended, self.now, asked_about))
 
     def _wind_down(self) -> None:
         """Ends the steps of ending workflows that have nothing in the air (DESIGN.md section 2)."""

@@ -22,10 +22,10 @@ from checkpoint.permissions import teams_visible_to
 INVALID = 422
 
 KIND_WORDS = {
-    NoticeKind.ASKED: "a question waits that I may answer",
+    NoticeKind.ASKED: "a question or a request for approval waits that I may answer",
     NoticeKind.REMINDER: "it still waits",
     NoticeKind.ESCALATION: "nobody has answered it in time",
-    NoticeKind.DECIDED: "a question about my workflow was answered",
+    NoticeKind.DECIDED: "a question or request about my workflow was answered",
     NoticeKind.OUTCOME: "my workflow has ended",
 }
 

@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 
 from approvals.models.notice_channel import NoticeChannel
 from approvals.notice_rules import UNSETTLED, NoticeKind, NoticeState
-from checkpoint.models import Case, Workflow
+from checkpoint.models import Approval, Case, Workflow
 from checkpoint.models.identifiers import uuid7
 
 
@@ -24,7 +24,7 @@ class Notice(models.Model):
     kind = models.CharField(max_length=20)
     workflow = models.ForeignKey(Workflow, on_delete=models.PROTECT, related_name="notices", db_index=False)
     case = models.ForeignKey(Case, null=True, on_delete=models.PROTECT, related_name="notices")
-    approval_id = models.UUIDField(null=True)
+    approval = models.ForeignKey(Approval, null=True, on_delete=models.PROTECT, related_name="notices")
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="notices", db_index=False
     )
@@ -45,7 +45,7 @@ class Notice(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                Coalesce("case", "approval_id", "workflow"), "kind", "recipient", name="notice_written_once"
+                Coalesce("case", "approval", "workflow"), "kind", "recipient", name="notice_written_once"
             ),
             models.CheckConstraint(
                 name="notice_kind_known", condition=models.Q(kind__in=[kind.value for kind in NoticeKind])
@@ -54,7 +54,7 @@ class Notice(models.Model):
                 name="notice_state_known", condition=models.Q(state__in=[state.value for state in NoticeState])
             ),
             models.CheckConstraint(
-                name="notice_about_one_thing", condition=models.Q(case=None) | models.Q(approval_id=None)
+                name="notice_about_one_thing", condition=models.Q(case=None) | models.Q(approval=None)
             ),
             models.CheckConstraint(
                 name="notice_to_one_recipient", condition=models.Q(person=None) | models.Q(channel=None)
