@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import get_resolver, reverse
 
 from approvals.decisions import decide
 from checkpoint import denials, occasions
@@ -27,6 +31,37 @@ def post(client: Client, case: Case, **headers: str) -> int:
     sent = {"csrfmiddlewaretoken": str(page.context["csrf_token"]), "kind": "confirm", "reason": "I looked."}
     sent |= {"step_version": str(case.step.version), "arguments_hash": case.step.arguments_hash}
     return client.post(f"/cases/{case.pk}/decision/", sent, headers=headers).status_code
+
+
+def addresses() -> dict[str, str]:
+    """Every address of the installation by its name, filled with ids that nothing has."""
+    found: dict[str, str] = {}
+    for one in get_resolver().url_patterns:
+        for pattern in getattr(one, "url_patterns", [one]):
+            filling = {name: UNKNOWN[type(kind).__name__] for name, kind in pattern.pattern.converters.items()}
+            found[pattern.name] = reverse(pattern.name, kwargs=filling)
+    return found
+
+
+UNKNOWN: dict[str, Any] = {"UUIDConverter": UUID(int=7), "IntConverter": 999_999, "StringConverter": "x"}
+
+
+def test_every_address_records_a_refused_change_once_whichever_part_refuses() -> None:
+    """For those that are added later too: somebody without any right tries to change something everywhere."""
+    client = signed_in(factories.person("eve"))
+    token = str(client.get("/review/").context["csrf_token"])
+    refused = []
+    for name, address in addresses().items():
+        before = len(system_entries("deny"))
+        status = client.post(
+            address, {"csrfmiddlewaretoken": token, "kind": "confirm", "reason": "I want it."}
+        ).status_code
+        assert len(system_entries("deny")) - before == (status in {403, 404}), f"{name} answered {status}"
+        refused += [name] if status in {403, 404} else []
+        if name == "logout":
+            client.force_login(User.objects.get(username="eve"))
+            token = str(client.get("/review/").context["csrf_token"])
+    assert {"decision", "person_access"} <= set(refused)
 
 
 @pytest.mark.parametrize(("team", "status"), [("own", 403), ("other", 404)])
