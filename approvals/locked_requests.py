@@ -13,7 +13,7 @@ from checkpoint.errors import DecisionIncomplete, NotFound
 from checkpoint.models import Approval, Step
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
-from checkpoint.states import ApprovalStatus, StepStatus
+from checkpoint.states import OPEN_REQUESTS, StepStatus
 from checkpoint.transitions import WINDS_DOWN, Changes
 
 REASON_LIMIT = 4000
@@ -33,7 +33,7 @@ class LockedRequest:
     @property
     def open_shares(self) -> list[Approval]:
         """Those that are asked for, or given and not used."""
-        return [share for share in self.shares if share.status in (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)]
+        return [share for share in self.shares if share.status in OPEN_REQUESTS]
 
     @property
     def unsent_steps(self) -> list[Step]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Prefetch, Q, QuerySet
 
 from approvals.models import Decision
-from checkpoint import pinned, rulings
+from checkpoint import pinned, step_rulings
 from checkpoint.approval_requests import hash_of_plan
 from checkpoint.canonical import sha256_hex
 from checkpoint.contracts import Contract
@@ -88,15 +88,8 @@ def intact(request: Approval, shares: list[Share]) -> bool:
 
 def ruling_on(share: Share, workflow: Workflow) -> Ruling | None:
     """What the policy said that made it ask; None where that cannot be read any more."""
-    step = share.step
-    description = rulings.describe(
-        tool=step.tool_version.name,
-        variants=step.tool_version.variants,
-        variant="" if share.is_template else step.variant,
-        kind=workflow.kind,
-        team=workflow.team.slug,
-        arguments=None if share.is_template else step.arguments,
-    )
+    arguments = None if share.is_template else share.step.arguments
+    description = step_rulings.describe_stored(share.step, workflow, arguments)
     try:
         return pinned.ruling(share.approval.policy_version_id, description)
     except RecordDamaged:

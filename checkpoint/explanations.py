@@ -5,39 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from checkpoint import clock, pinned
-from checkpoint.decide import AttemptFacts, Policy, StepFacts
-from checkpoint.models import Attempt, Case, Ending, Evidence, Step, Workflow
+from checkpoint.decide import AttemptFacts, StepFacts
+from checkpoint.models import Approval, Attempt, Case, Ending, Evidence, Step
 from checkpoint.outlook import Outlook, outlook
-from checkpoint.states import CASE_RULES, WORKFLOW_TERMINAL, CaseReason, CaseStatus, StepStatus, WorkflowStatus
+from checkpoint.rulings import ApprovalRule
+from checkpoint.states import (
+    CASE_RULES,
+    WORKFLOW_TERMINAL,
+    ApprovalStatus,
+    CaseReason,
+    StepStatus,
+    WorkflowStatus,
+)
+from checkpoint.workflow_records import Records, front_position
 
 EVIDENCE_SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Records:
-    """What an explanation is made of.
-
-    Attributes:
-        steps: in the plan's order, with their tool versions.
-        attempts: by step, in order.
-        evidence: by step, the newest first.
-        cases: the open ones, by step, the oldest first.
-        now: database time of the reading.
-    """
-
-    workflow: Workflow
-    steps: Sequence[Step]
-    attempts: Mapping[UUID, Sequence[Attempt]]
-    evidence: Mapping[UUID, Sequence[Evidence]]
-    cases: Mapping[UUID, Sequence[Case]]
-    policy: Policy
-    now: datetime
 
 
 @dataclass(frozen=True)
@@ -64,6 +50,16 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Request:
+    """Permission that the step needs before it runs; `id` is the request's that people answer."""
+
+    id: UUID
+    status: str
+    sentence: str
+    answer_by: datetime
+
+
+@dataclass(frozen=True)
 class StepExplanation:
     """One step. `uncertain` says what is not known about its effect; empty where all is known."""
 
@@ -77,6 +73,7 @@ class StepExplanation:
     evidence: list[Observation]
     uncertain: str
     questions: list[Question]
+    request: Request | None
     outlook: Outlook
 
 
@@ -92,31 +89,10 @@ class Explanation:
     steps: list[StepExplanation]
 
 
-def load(workflow: Workflow) -> Records:
-    """Reads what `explain` needs, without payloads."""
-    steps = workflow.steps.select_related("tool_version").defer("template", "arguments", "tool_version__schema")
-    return Records(
-        workflow=workflow,
-        steps=list(steps.order_by("position", "name")),
-        attempts=_by_step(Attempt.objects.filter(step__workflow=workflow).order_by("number")),
-        evidence=_by_step(Evidence.objects.filter(step__workflow=workflow).defer("facts").order_by("-id")),
-        cases=_by_step(workflow.cases.filter(status=CaseStatus.OPEN).order_by("opened_at")),
-        policy=pinned.policy(workflow.policy_version_id),
-        now=clock.now(),
-    )
-
-
-def _by_step[Row: (Attempt, Evidence, Case)](rows: Iterable[Row]) -> dict[UUID, list[Row]]:
-    found: dict[UUID, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.step_id, []).append(row)
-    return found
-
-
 def explain(records: Records) -> Explanation:
     """The explanation of a workflow."""
     workflow = records.workflow
-    front = min((step.position for step in records.steps if step.status != StepStatus.VERIFIED), default=0)
+    front = front_position(records.steps)
     return Explanation(
         id=workflow.pk,
         kind=workflow.kind,
@@ -133,6 +109,11 @@ def _sentence(records: Records) -> str:
     parts = [f"{done} of {len(records.steps)} steps are verified."]
     if questions:
         parts.append("1 question to a person is open." if questions == 1 else f"{questions} questions are open.")
+    asked = {each.part_of_id or each.pk for each in records.requests.values() if each.status == ApprovalStatus.PENDING}
+    if asked:
+        parts.append(
+            "1 request for approval is open." if len(asked) == 1 else f"{len(asked)} requests for approval are open."
+        )
     if workflow.winding_down and workflow.status not in WORKFLOW_TERMINAL:
         parts.append("It was abandoned, and only what is in the air is still settled.")
     if workflow.status == WorkflowStatus.AWAITING_AGENT:
@@ -153,6 +134,7 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
         evidence=[_observation(seen) for seen in records.evidence.get(step.pk, [])[:EVIDENCE_SHOWN]],
         uncertain=_uncertain(step, attempts),
         questions=[_question(case) for case in records.cases.get(step.pk, [])],
+        request=_request(records.requests.get(step.pk)),
         outlook=_outlook(step, attempts, records, front),
     )
 
@@ -164,8 +146,12 @@ def _outlook(step: Step, attempts: list[AttemptFacts], records: Records, front: 
         return Outlook("")
     if step.position > front:
         return Outlook(f"its turn comes when every step at position {front} is verified")
+    request = records.requests.get(step.pk)
+    if request is not None and request.status == ApprovalStatus.PENDING:
+        return Outlook("people say whether it may run")
     contract = step.tool_version.contract(step.variant) if step.variant else None
-    return outlook(_step_facts(step, attempts), contract, records.policy, records.now)
+    policy = records.budgets.get(step.pk, records.policy)
+    return outlook(_step_facts(step, attempts), contract, policy, records.now)
 
 
 def _uncertain(step: Step, attempts: list[AttemptFacts]) -> str:
@@ -208,3 +194,13 @@ def _observation(evidence: Evidence) -> Observation:
 def _question(case: Case) -> Question:
     decisions = [decision.value for decision in CASE_RULES[CaseReason(case.reason)].decisions]
     return Question(case.pk, case.reason, case.sentence, decisions, case.opened_at)
+
+
+def _request(approval: Approval | None) -> Request | None:
+    if approval is None:
+        return None
+    rule, plan = ApprovalRule.from_json(approval.rule), " for the whole plan" if approval.plan_hash else ""
+    sentence = f"it may run{plan}"
+    if approval.status == ApprovalStatus.PENDING:
+        sentence = f"{rule.needed} of {' or '.join(rule.groups)} must allow it{plan}"
+    return Request(approval.part_of_id or approval.pk, approval.status, sentence, approval.expires_at)

@@ -12,13 +12,12 @@ from checkpoint.approval_log import ApprovalRow
 from checkpoint.contracts import Reversibility
 from checkpoint.gating import Gate, Go, Hold, Pins, Request, TimedOut, pass_gate
 from checkpoint.rulings import ApprovalRule, DriftAnswer, OnTimeout, Ruling, Scope
-from checkpoint.states import ApprovalStatus, StepStatus
+from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
 
 _IN_FORCE = "SELECT id FROM checkpoint_policyversion ORDER BY number DESC LIMIT 1"
 _NEVER_SENT = (StepStatus.PLANNED, StepStatus.PREPARED)
-_OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 _UNANSWERED = "nobody answered in time"
 
 
@@ -139,7 +138,7 @@ class Gatekeeper:
         self.changes.write_steps()
         others = [one for one in step_rows.of_workflows([row.workflow_id], _NEVER_SENT) if one.id != row.id]
         newest = approval_log.newest_of_steps(one.id for one in others)
-        open_now = {approval.step_id for approval in newest.values() if approval.facts.status in _OPEN}
+        open_now = {approval.step_id for approval in newest.values() if approval.facts.status in OPEN_REQUESTS}
         workflow = self.changes.workflows[row.workflow_id]
         judged = [
             (one, (step_rulings.describe(workflow, one), self._ruling(one)))

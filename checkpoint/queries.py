@@ -14,9 +14,9 @@ from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, 
 from django.db.models.functions import Cast, Left
 
 from checkpoint.errors import NotFound
-from checkpoint.models import Attempt, AuditEntry, Case, Evidence, Step, Workflow
+from checkpoint.models import Approval, Attempt, AuditEntry, Case, Evidence, Step, Workflow
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.states import CaseStatus, Standing, StepStatus
+from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, CaseStatus, Standing, StepStatus
 
 PAGE_SIZE = 50
 STEPS_SHOWN = 200
@@ -74,7 +74,7 @@ def workflow_page(person: Person, narrowed: WorkflowFilter, *, before: UUID | No
     rows = list(
         found.select_related("team", "submitted_by")
         .defer("goal", "constraints", "input")
-        .annotate(goal_preview=Left("goal", PREVIEW), asked=Exists(_open_cases_of_row()))
+        .annotate(goal_preview=Left("goal", PREVIEW), asked=_asked())
         .order_by("-id")[: PAGE_SIZE + 1]
     )
     more = len(rows) > PAGE_SIZE
@@ -85,12 +85,15 @@ def _narrow(found: QuerySet[Workflow], narrowed: WorkflowFilter) -> QuerySet[Wor
     exact = {"status": narrowed.status, "kind": narrowed.kind, "team__slug": narrowed.team}
     found = found.filter(**{name: value for name, value in exact.items() if value})
     if narrowed.asked:
-        found = found.filter(Exists(_open_cases_of_row()))
+        found = found.filter(_asked())
     return _search(found, narrowed.search.strip().lstrip("…"))
 
 
-def _open_cases_of_row() -> QuerySet[Case]:
-    return Case.objects.filter(workflow=OuterRef("pk"), status=CaseStatus.OPEN)
+def _asked() -> Q:
+    """Whether people are asked something about the workflow: a case, or a request for approval."""
+    cases = Case.objects.filter(workflow=OuterRef("pk"), status=CaseStatus.OPEN)
+    requests = Approval.objects.filter(workflow=OuterRef("pk"), status=ApprovalStatus.PENDING)
+    return Q(Exists(cases)) | Q(Exists(requests))
 
 
 def _search(found: QuerySet[Workflow], words: str) -> QuerySet[Workflow]:
@@ -154,7 +157,7 @@ def visible_evidence(person: Person, evidence_id: UUID) -> Evidence:
 def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
     """The steps in the plan's order, those behind step `after`, with their records; payloads as previews.
 
-    Each step has `arguments_preview`, `receipt_preview`, `newest_evidence` and `open_cases`.
+    Each step has `arguments_preview`, `receipt_preview`, `newest_evidence`, `open_cases` and `open_requests`.
     """
     steps = workflow.steps.select_related("tool_version", "lease_holder", "receipt")
     last = workflow.steps.filter(pk=after).only("position", "name", "status").first() if after else None
@@ -176,6 +179,7 @@ def _records_of_steps() -> list[Prefetch[Any]]:
         Prefetch("attempts", Attempt.objects.select_related("worker").order_by("number")),
         Prefetch("evidence", evidence[:EVIDENCE_SHOWN], to_attr="newest_evidence"),
         Prefetch("cases", Case.objects.filter(status=CaseStatus.OPEN).defer("findings"), to_attr="open_cases"),
+        Prefetch("approvals", Approval.objects.filter(status__in=OPEN_REQUESTS), to_attr="open_requests"),
     ]
 
 
@@ -183,6 +187,12 @@ def cases_of(workflow: Workflow) -> list[Case]:
     """The questions about a workflow: the open ones, then what was closed, oldest first; at most COUNT_LIMIT."""
     found = workflow.cases.select_related("step").defer("findings", *_STEP_PAYLOADS)
     return list(found.order_by(F("closed_at").asc(nulls_first=True), "opened_at")[:COUNT_LIMIT])
+
+
+def requests_of(workflow: Workflow) -> list[Approval]:
+    """The requests for approval, those that wait for an answer first, then the newest; at most COUNT_LIMIT."""
+    found = workflow.approvals.filter(part_of=None).select_related("step").defer(*_STEP_PAYLOADS)
+    return list(found.order_by(F("closed_at").desc(nulls_first=True), "-id")[:COUNT_LIMIT])
 
 
 _STEP_PAYLOADS = ("step__arguments", "step__template")
@@ -194,7 +204,9 @@ def audit_trail(workflow: Workflow, *, limit: int = AUDIT_SHOWN) -> list[dict[st
     return [json.loads(text) for text in texts]
 
 
-def open_case_count(person: Person) -> int:
-    """How many open questions the person sees; counts no further than COUNT_LIMIT."""
-    found = Case.objects.filter(status=CaseStatus.OPEN, workflow__in=workflows_visible_to(person))
-    return found[:COUNT_LIMIT].count()
+def open_question_count(person: Person) -> int:
+    """How many open cases and requests for approval the person sees; counts no further than COUNT_LIMIT."""
+    visible = workflows_visible_to(person)
+    cases = Case.objects.filter(status=CaseStatus.OPEN, workflow__in=visible)
+    requests = Approval.objects.filter(status=ApprovalStatus.PENDING, part_of=None, workflow__in=visible)
+    return min(cases[:COUNT_LIMIT].count() + requests[:COUNT_LIMIT].count(), COUNT_LIMIT)

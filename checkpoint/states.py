@@ -147,6 +147,7 @@ CASE_ARROWS: Mapping[CaseStatus, frozenset[CaseStatus]] = {
 
 A = ApprovalStatus
 APPROVAL_INITIAL = frozenset({A.PENDING})
+OPEN_REQUESTS = frozenset({A.PENDING, A.APPROVED})  # asked for, or given and not used
 _APPROVAL_ENDS = frozenset({A.EXPIRED, A.WITHDRAWN, A.SUPERSEDED})
 APPROVAL_ARROWS: Mapping[ApprovalStatus, frozenset[ApprovalStatus]] = {
     A.PENDING: _APPROVAL_ENDS | {A.APPROVED, A.REJECTED},

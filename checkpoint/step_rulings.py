@@ -8,6 +8,7 @@ import uuid
 from checkpoint import pinned, rulings
 from checkpoint.decide import Policy
 from checkpoint.errors import RecordDamaged
+from checkpoint.models import Step, Workflow
 from checkpoint.rulings import Ruling, StepDescription
 from checkpoint.step_rows import StepRow
 from checkpoint.workflow_rows import WorkflowRow
@@ -25,6 +26,18 @@ def describe(workflow: WorkflowRow, row: StepRow) -> StepDescription:
         kind=workflow.kind,
         team=workflow.team,
         arguments=row.arguments,
+    )
+
+
+def describe_stored(step: Step, workflow: Workflow, arguments: str | None) -> StepDescription:
+    """As `describe`, for a reader; the arguments are given because most readers leave them behind."""
+    return rulings.describe(
+        tool=step.tool_version.name,
+        variants=step.tool_version.variants,
+        variant=step.variant,
+        kind=workflow.kind,
+        team=workflow.team.slug,
+        arguments=arguments,
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from checkpoint.models import Step, Workflow
-from checkpoint.states import Standing, StepStatus, WorkflowStatus
+from checkpoint.models import Approval, Step, Workflow
+from checkpoint.short_ids import short
+from checkpoint.states import ApprovalStatus, Standing, StepStatus, WorkflowStatus
 
 POLL_SECONDS = 0.2
 
@@ -25,12 +26,14 @@ def follow(workflow_id: UUID, *, seconds: float, until: Container[WorkflowStatus
     """Yields each change as it is seen, the one that was waited for last; ends without it when the time is over."""
     deadline = time.monotonic() + seconds
     steps: dict[str, _Step] = {}
+    asked: set[UUID] = set()
     version = 0
     while True:
         # The workflow first: steps read after it are at least as far as it says.
         status, newest = Workflow.objects.values_list("status", "version").get(pk=workflow_id)
         if newest != version:
             yield from _changes(workflow_id, steps)
+            yield from _requests(workflow_id, asked)
             version = newest
         if status in until:
             yield Change(f"workflow: {status.replace('_', ' ')}", WorkflowStatus(status))
@@ -51,6 +54,16 @@ def _changes(workflow_id: UUID, steps: dict[str, _Step]) -> Iterator[Change]:
         if steps.get(name) != (status, standing) and (name in steps or (status, standing) not in _NEW):
             yield Change(f"step {name}: {_words(status, standing)}")
         steps[name] = status, standing
+
+
+def _requests(workflow_id: UUID, asked: set[UUID]) -> Iterator[Change]:
+    """The requests for approval that are open and not in `asked`, which is brought up to date."""
+    found = Approval.objects.filter(workflow=workflow_id, status=ApprovalStatus.PENDING, part_of=None)
+    for approval in found.exclude(pk__in=asked).select_related("step").only("step__name"):
+        asked.add(approval.pk)
+        yield Change(
+            f"step {approval.step.name}: may it run? `manage.py answer {short(approval.pk)} approve|reject --reason …`"
+        )
 
 
 def _words(status: str, standing: str) -> str:

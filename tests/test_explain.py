@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
 from checkpoint.decide import AttemptFacts, Policy, StepFacts, next_action
-from checkpoint.explanations import Explanation, Records, StepExplanation, explain
+from checkpoint.explanations import Explanation, StepExplanation, explain
 from checkpoint.models import Attempt, Case, Ending, Evidence, Step, ToolVersion, Workflow
 from checkpoint.outlook import outlook
 from checkpoint.states import CaseReason, Standing, StepStatus, WorkflowStatus
+from checkpoint.workflow_records import Records
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=20)
@@ -58,6 +60,7 @@ def explained(
     attempts: dict[str, list[Attempt]] | None = None,
     evidence: dict[str, list[Evidence]] | None = None,
     cases: dict[str, list[Case]] | None = None,
+    budgets: dict[str, Policy] | None = None,
     **workflow: Any,
 ) -> Explanation:
     """The explanation of a workflow with these steps; the rest is given by step name."""
@@ -72,6 +75,7 @@ def explained(
             cases={ids[name]: found for name, found in (cases or {}).items()},
             policy=Policy(),
             now=NOW,
+            budgets={ids[name]: found for name, found in (budgets or {}).items()},
         )
     )
 
@@ -175,3 +179,12 @@ def test_every_step_that_can_move_has_an_outlook(
         assert outlook(facts, contract, Policy(), told.at).words == told.words, next_action(
             facts, contract, Policy(), told.at
         )
+
+
+@pytest.mark.parametrize(("allowed", "words"), [(5, "its effect is looked up"), (1, "a person is asked")])
+def test_what_comes_next_depends_on_the_budgets_of_the_step(allowed: int, words: str) -> None:
+    lost = step(
+        "invoice", StepStatus.STARTED, contract=replace(KEYED, recovery=RecoveryClass.QUERYABLE), inspection_count=2
+    )
+    told = explained([lost], attempts={"invoice": [attempt()]}, budgets={"invoice": Policy(max_inspections=allowed)})
+    assert only(told).outlook.words.startswith(words)

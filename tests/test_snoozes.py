@@ -14,7 +14,7 @@ from approvals.models import NoticeTimer, Snooze
 from checkpoint import clock
 from checkpoint.errors import ActionIncomplete, AlreadySnoozed, CaseClosed, Forbidden, NotFound
 from checkpoint.models import Case
-from checkpoint.queries import open_case_count
+from checkpoint.queries import open_question_count
 from tests import factories
 from tests.case_driver import at_once, entries, onlooker, raised, stranger, worker
 from tests.time_driver import MovableTime
@@ -33,10 +33,10 @@ def test_s36_a_snoozed_case_is_open_and_counted_and_comes_back_by_itself(time_ma
     made = snooze(case, ada)
     assert timedelta(hours=3.9) < made.ends_at - made.snoozed_at <= timedelta(hours=4)
     assert snoozes.current(case) == made
-    assert open_case_count(ada) == 1
+    assert open_question_count(ada) == 1
     time_machine.pass_seconds(4 * 3600 + 1)
     assert snoozes.current(case) is None
-    assert open_case_count(ada) == 1
+    assert open_question_count(ada) == 1
     assert snooze(case, worker(case, "grace")).person_name == "grace"
 
 

@@ -20,11 +20,10 @@ from checkpoint.contracts import Reversibility
 from checkpoint.models import Approval, Step
 from checkpoint.permissions import Person
 from checkpoint.rulings import ApprovalRule
-from checkpoint.states import STEP_TERMINAL, ApprovalStatus, Decision, StepStatus
+from checkpoint.states import OPEN_REQUESTS, STEP_TERMINAL, ApprovalStatus, Decision, StepStatus
 
 _NOT_RUN = [StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED]
 _HAPPENED = [StepStatus.COMMITTED, StepStatus.VERIFIED]
-_OPEN = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED)
 
 
 # What became of a request, for the heading; who answered what stands beside it.
@@ -70,7 +69,7 @@ def context(found: Approval, person: Person, typed: Typed) -> dict[str, Any]:
         "refusal": refusal,
         "offers": [_offer(kind, asking, typed) for kind in kinds],
         "typed": typed,
-        "settled": found.status not in _OPEN and step.status in STEP_TERMINAL,
+        "settled": found.status not in OPEN_REQUESTS and step.status in STEP_TERMINAL,
         "happening": HAPPENING[StepStatus(step.status)],
         "outcome": _OUTCOMES.get(ApprovalStatus(found.status), ""),
         "following": None if found.status == ApprovalStatus.PENDING else review_queue.queue(person).rows[:1],
@@ -87,7 +86,7 @@ def seen(found: Approval) -> str:
 def _kinds(found: Approval, person: Person, *, answerable: bool) -> list[RequestAnswer]:
     asked = found.status == ApprovalStatus.PENDING and answerable
     kinds = [RequestAnswer.APPROVE, RequestAnswer.REJECT] if asked else []
-    if found.status in _OPEN and may_withdraw(found, person):
+    if found.status in OPEN_REQUESTS and may_withdraw(found, person):
         kinds.append(RequestAnswer.WITHDRAW)
     return kinds
 

@@ -12,11 +12,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from checkpoint import clock, permissions, pinned, queries
-from checkpoint.explanations import Records, StepExplanation, explain
+from checkpoint.explanations import StepExplanation, explain
 from checkpoint.models import Workflow
 from checkpoint.pages import cursor, page
 from checkpoint.queries import WorkflowFilter
 from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
+from checkpoint.workflow_records import Records, budgets_at_front
 
 LONGEST_SEARCH = 200
 
@@ -83,6 +84,8 @@ def _told(found: Workflow, steps: Sequence[Any]) -> dict[UUID, StepExplanation]:
         cases={step.pk: step.open_cases for step in steps if step.open_cases},
         policy=pinned.policy(found.policy_version_id),
         now=clock.now(),
+        requests={step.pk: step.open_requests[0] for step in steps if step.open_requests},
+        budgets=budgets_at_front(found, steps),
     )
     return dict(zip((step.pk for step in steps), explain(records).steps, strict=True))
 
@@ -93,6 +96,7 @@ def _workflow_context(found: Workflow, plan: queries.Page[Any], query: QueryDict
         "plan": plan,
         "progress": queries.progress_of([found]).get(found.pk, queries.Progress()),
         "cases": queries.cases_of(found),
+        "requests": queries.requests_of(found),
         "tools": sorted({str(step.tool_version) for step in plan.rows}),
         "trail": queries.audit_trail(found),
         "ended": found.status in WORKFLOW_TERMINAL,

@@ -13,10 +13,11 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
-from checkpoint.explanations import Explanation, StepExplanation, explain, load
+from checkpoint.explanations import Explanation, StepExplanation, explain
 from checkpoint.models import Workflow
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.short_ids import find, short
+from checkpoint.workflow_records import load
 
 
 class Command(ClearCommand):
@@ -63,6 +64,9 @@ def _step_lines(step: StepExplanation) -> Iterator[str]:
     for question in step.questions:
         yield f"   case …{short(question.id)}: {printable(question.sentence)}"
         yield f"   answers: {', '.join(question.decisions)}"
+    if step.request is not None:
+        yield f"   approval …{short(step.request.id)}: {step.request.sentence}, until {_clock(step.request.answer_by)}"
+        yield "   answers: approve, reject, withdraw" if step.request.status == "pending" else "   answers: withdraw"
     if step.outlook.words:
         yield f"   next: {step.outlook.words}{f', not before {_clock(step.outlook.at)}' if step.outlook.at else ''}"
 
