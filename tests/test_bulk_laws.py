@@ -76,7 +76,7 @@ def test_a_job_is_nobody_elses(raw: RawSession) -> None:
     assert raw.updates(JOB, job.pk, person_id=None) == ACCEPTED
 
 
-@pytest.mark.parametrize("status", set(BulkJobStatus) - {BulkJobStatus.DRAFT})
+@pytest.mark.parametrize("status", sorted(set(BulkJobStatus) - {BulkJobStatus.DRAFT}))
 def test_nothing_comes_into_a_job_that_was_started(raw: RawSession, status: BulkJobStatus) -> None:
     item, other = item_of(job_in(status)), cases(1)[0]
     fresh = {"result": "pending", "at": None, "decision_id": None, "message": ""}
