@@ -285,7 +285,7 @@ def test_decide_needs_somebody_who_may(case: Case) -> None:
 def test_verify_audit_finds_the_first_broken_link(database: Addresses) -> None:
     workflow = driver.submitted()
     factories.audited(workflow, "note", "workflow")
-    assert run("verify_audit").out == "2 chains, every link intact.\n"
+    assert run("verify_audit").out.startswith("2 chains, every link intact.\n")
     with psycopg.connect(database.superuser) as intruder:
         intruder.execute("SET session_replication_role = replica")
         intruder.execute(
