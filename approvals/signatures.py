@@ -52,15 +52,23 @@ class GivenAnswer:
         return Actor(name=self.person.get_username(), channel=self.channel)
 
 
-def rules_of(case: Case) -> Rules:
+def in_force() -> UUID:
+    """The policy version that rules now."""
+    return PolicyVersion.objects.values_list("pk", flat=True).latest("number")
+
+
+def rules_of(case: Case, policy_version_id: UUID | None = None) -> Rules:
     """The answers that both the case's reason and the policy in force allow, with the people that each needs.
+
+    Args:
+        policy_version_id: the policy in force, where the caller has asked for it already.
 
     Raises:
         DecisionNotAllowed: the policy in force cannot be read. Then nobody decides, rather than anybody.
     """
     reason, step = CaseReason(case.reason), case.step
-    in_force = PolicyVersion.objects.values_list("pk", flat=True).latest("number")
-    if not pinned.has_rules(in_force):
+    ruling_version = policy_version_id or in_force()
+    if not pinned.has_rules(ruling_version):
         return dict.fromkeys(CASE_RULES[reason].decisions, DecisionRule())
     description = rulings.describe(
         tool=step.tool_version.name,
@@ -71,7 +79,7 @@ def rules_of(case: Case) -> Rules:
         arguments=step.arguments,
     )
     try:
-        ruling = pinned.ruling(in_force, description)
+        ruling = pinned.ruling(ruling_version, description)
     except RecordDamaged as damaged:
         raise DecisionNotAllowed(f"{damaged}. Until an administrator puts another in force, none decides.") from damaged
     allowed = ruling.decisions.get(reason, {})
@@ -88,10 +96,14 @@ def missing(case: Case, kind: Decision, person: Person) -> int:
         Forbidden: the policy wants people of groups to which this person does not belong.
         AlreadySigned: the person has given another answer to this question.
     """
-    rule = rule_for(rules_of(case), kind)
+    return missing_by(rules_of(case), on(case), kind, person)
+
+
+def missing_by(rules: Rules, signed: Sequence[Signature], kind: Decision, person: Person) -> int:
+    """As `missing`, where rules and signatures are known."""
+    rule = rule_for(rules, kind)
     if refused := refusal(rule, person):
         raise Forbidden(refused)
-    signed = on(case)
     own = of_person(signed, person)
     if own is not None and own.kind != kind:
         raise AlreadySigned(f"You answered “{own.kind}” at {said(own.signed_at)}; it takes another person to disagree.")

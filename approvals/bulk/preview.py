@@ -16,7 +16,7 @@ from approvals.bulk import consequences, queries, rules
 from approvals.bulk.consequences import Effect
 from approvals.bulk.queries import Listed
 from approvals.bulk.states import BulkResult
-from approvals.models import BulkJob
+from approvals.models import BulkJob, Signature
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
 from checkpoint import clock
 from checkpoint.errors import CheckpointError
@@ -137,6 +137,9 @@ class _Judge:
         self.person: Person = job.person or AnonymousUser()
         self.groups = set(self.person.groups.values_list("name", flat=True))
         self.now = clock.now()
+        self.policy_version_id = signatures.in_force()
+        signed = Signature.objects.filter(case__bulk_items__job=job)
+        self.signed = set(signed.values_list("case", flat=True))
         self.visible = queries.visible_workflow_ids(self.person, job)
 
     def expect(self, listed: Listed) -> Expected:
@@ -160,9 +163,13 @@ class _Judge:
         if seen != (listed.step.version, listed.step.arguments_hash):
             return Expected(listed, BulkResult.MOVED, "The step moved on since it was selected.")
         try:
-            waits = signatures.missing(case, self.kind, self.person)
+            rules_of_case = signatures.rules_of(case, self.policy_version_id)
+            signed = signatures.on(case) if case.pk in self.signed else []
+            waits = signatures.missing_by(rules_of_case, signed, self.kind, self.person)
         except CheckpointError as refusal:
             return Expected(listed, BulkResult.REFUSED, str(refusal))
+        if waits and signatures.of_person(signed, self.person) is not None:
+            return Expected(listed, BulkResult.MOVED, "You gave this answer already; it waits for another person.")
         return Expected(listed, BulkResult.DONE, needs_others=waits > 0)
 
     def _approval(self, listed: Listed, approval: Approval) -> Expected:
