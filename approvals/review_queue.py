@@ -7,23 +7,20 @@ from enum import StrEnum
 from uuid import UUID
 
 from django.db.models import (
-    BooleanField,
     Exists,
     F,
-    Func,
-    JSONField,
     OuterRef,
     Prefetch,
     Q,
     QuerySet,
     Subquery,
-    Value,
 )
-from django.db.models.functions import JSONObject, Left
+from django.db.models.functions import Left
 
 from approvals.models import Assignment, Escalation, Signature, Snooze
 from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
+from approvals.urgency import Place, irreversible, place
 from checkpoint.clock import Now
 from checkpoint.models import Case
 from checkpoint.permissions import Person
@@ -46,7 +43,7 @@ EVERYTHING = Narrowed()
 _HELD = Assignment.objects.filter(case=OuterRef("pk"), ended_at=None)
 _ASIDE = Snooze.objects.filter(case=OuterRef("pk"), woken_at=None, ends_at__gt=Now())
 _SIGNED = Signature.objects.filter(case=OuterRef("pk"), step_version=OuterRef("step__version"))
-_IS_IRREVERSIBLE = '$[*] ? (@.name == $variant && @.contract.reversibility == "irreversible")'
+
 
 _LISTS: dict[Shown, Callable[[Person], Q]] = {
     Shown.WAITING: lambda person: ~Q(Exists(_ASIDE)),
@@ -60,18 +57,16 @@ _LISTS: dict[Shown, Callable[[Person], Q]] = {
 def queue(
     person: Person, *, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING, after: UUID | None = None
 ) -> Page[Case]:
-    """The cases of one list behind case `after`: irreversible effects first, then the oldest; of DONE the newest first.
+    """The cases of one list behind question `after`: what cannot be undone, then the oldest; of DONE the newest first.
 
     Each has `irreversible`, `goal_preview`, `held_by`, `aside_until`, `escalated` and `signed`; findings and payloads
     stay behind.
     """
+    last = place(person, after)
     if shown is Shown.DONE:
-        return _page(_done(person, after).filter(narrowed.of_cases).order_by("-closed_at", "-id"))
+        return _page(_done(person, last).filter(narrowed.of_cases).order_by("-closed_at", "-id"))
     cases = open_cases(person, shown, narrowed)
-    last = cases_visible_to(person).annotate(irreversible=_irreversible()).filter(pk=after).first() if after else None
-    if last is not None:
-        cases = cases.filter(_behind(last))
-    return _page(cases)
+    return _page(cases.filter(last.later("opened_at")) if last else cases)
 
 
 def open_cases(person: Person, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING) -> QuerySet[Case]:
@@ -81,7 +76,7 @@ def open_cases(person: Person, shown: Shown = Shown.WAITING, narrowed: Narrowed 
 
 def by_urgency(cases: QuerySet[Case]) -> QuerySet[Case]:
     """What cannot be undone first, then the oldest; each with `irreversible`."""
-    return cases.annotate(irreversible=_irreversible()).order_by("-irreversible", "opened_at", "id")
+    return cases.annotate(irreversible=irreversible()).order_by("-irreversible", "opened_at", "id")
 
 
 def counts(person: Person) -> dict[Shown, str]:
@@ -94,19 +89,16 @@ def _open(person: Person, shown: Shown) -> QuerySet[Case]:
     return cases_visible_to(person).filter(_LISTS[shown](person), status=CaseStatus.OPEN)
 
 
-def _done(person: Person, after: UUID | None) -> QuerySet[Case]:
+def _done(person: Person, last: Place | None) -> QuerySet[Case]:
     cases = cases_visible_to(person).exclude(status=CaseStatus.OPEN).select_related("decision")
-    last = cases.filter(pk=after).first() if after else None
-    if last is not None:
-        cases = cases.filter(Q(closed_at__lt=last.closed_at) | Q(closed_at=last.closed_at, id__lt=last.id))
-    return cases.annotate(irreversible=_irreversible())
+    return (cases.filter(last.earlier) if last else cases).annotate(irreversible=irreversible())
 
 
 def _page(cases: QuerySet[Case]) -> Page[Case]:
     valid = Signature.objects.filter(step_version=F("case__step__version"))
     rows = list(
         cases.select_related("step", "step__tool_version", "workflow", "workflow__team")
-        .defer("findings", *_PAYLOADS)
+        .defer("findings", *PAYLOADS)
         .annotate(
             goal_preview=Left("workflow__goal", PREVIEW),
             held_by=Subquery(_HELD.values("person_name")[:1]),
@@ -119,7 +111,7 @@ def _page(cases: QuerySet[Case]) -> Page[Case]:
     return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
 
 
-_PAYLOADS = (
+PAYLOADS = (
     "step__arguments",
     "step__template",
     "step__tool_version__schema",
@@ -127,21 +119,3 @@ _PAYLOADS = (
     "workflow__constraints",
     "workflow__input",
 )
-
-
-def _irreversible() -> Func:
-    """Whether the contract that the case's step pinned says that the effect cannot be undone."""
-    named = JSONObject(variant=F("step__variant"))
-    return Func(
-        F("step__tool_version__variants"),
-        Func(Value(_IS_IRREVERSIBLE), template="%(expressions)s::jsonpath"),
-        Func(named, template="%(expressions)s::jsonb", output_field=JSONField()),
-        function="jsonb_path_exists",
-        output_field=BooleanField(),
-    )
-
-
-def _behind(last: Case) -> Q:
-    older = Q(opened_at__gt=last.opened_at) | Q(opened_at=last.opened_at, id__gt=last.id)
-    irreversible: bool = getattr(last, "irreversible")  # noqa: B009 (an annotation, unknown to the type checker)
-    return Q(irreversible=True) & older | Q(irreversible=False) if irreversible else Q(irreversible=False) & older

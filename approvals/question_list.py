@@ -1,0 +1,101 @@
+"""All that people are asked, in one list: open cases and requests for approval, and what became of them lately.
+
+Each of the two is read behind the same place and no further than a page; the first page of both together is the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Left
+
+from approvals import review_queue
+from approvals.narrowing import Narrowed
+from approvals.request_queries import requests_visible_to
+from approvals.review_queue import EVERYTHING, PAYLOADS, Shown
+from approvals.urgency import place, plan_irreversible
+from checkpoint.models import Approval, Case
+from checkpoint.permissions import Person
+from checkpoint.queries import COUNT_LIMIT, PREVIEW, Page
+from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, Decision
+
+# A request for approval belongs to nobody and is not put aside.
+_OPEN_REQUESTS_IN = (Shown.WAITING, Shown.UNASSIGNED, Shown.SECOND_PERSON)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row of the list."""
+
+    about: Case | Approval
+
+    @property
+    def noun(self) -> str:
+        """What it is, as the addresses name it."""
+        return "case" if isinstance(self.about, Case) else "approval"
+
+    @property
+    def urgency(self) -> tuple[Any, ...]:
+        """The order of the open ones: what cannot be undone first, then the oldest."""
+        about: Any = self.about
+        return not about.irreversible, about.opened_at if self.noun == "case" else about.requested_at, about.id
+
+
+def questions(
+    person: Person, *, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING, after: UUID | None = None
+) -> Page[Question]:
+    """One page of a list, behind question `after`. Cases are as `review_queue.queue` gives them.
+
+    Requests have `irreversible`, `goal_preview`, `given` (people who approved) and `others` (further steps of a plan).
+    """
+    cases = review_queue.queue(person, shown=shown, narrowed=narrowed, after=after)
+    requests = _requests(person, shown, narrowed, after)
+    size = review_queue.PAGE_SIZE
+    both = [*map(Question, cases.rows), *map(Question, requests)]
+    if shown is Shown.DONE:
+        both.sort(key=lambda question: (question.about.closed_at, question.about.id), reverse=True)
+    else:
+        both.sort(key=lambda question: question.urgency)
+    more = len(both) > size or cases.following is not None
+    return Page(both[:size], both[size - 1].about.pk if more else None)
+
+
+def next_question(person: Person) -> Question | None:
+    """What waits longest, of what is gravest."""
+    return next(iter(questions(person).rows), None)
+
+
+def counts(person: Person) -> dict[Shown, str]:
+    """How many are in each list of open questions, as people read it; no further than COUNT_LIMIT."""
+    return {shown: _counted(person, shown) for shown in Shown if shown is not Shown.DONE}
+
+
+def _counted(person: Person, shown: Shown) -> str:
+    cases = review_queue.open_cases(person, shown).order_by()[:COUNT_LIMIT].count()
+    count = cases + _listed(person, shown).order_by()[:COUNT_LIMIT].count()
+    return f"{COUNT_LIMIT - 1}+" if count >= COUNT_LIMIT else str(count)
+
+
+def _requests(person: Person, shown: Shown, narrowed: Narrowed, after: UUID | None) -> list[Approval]:
+    found = _listed(person, shown).filter(narrowed.of_approvals).annotate(irreversible=plan_irreversible())
+    if (last := place(person, after)) is not None:
+        found = found.filter(last.earlier if shown is Shown.DONE else last.later("requested_at"))
+    order = ("-closed_at", "-id") if shown is Shown.DONE else ("-irreversible", "requested_at", "id")
+    with_words = found.annotate(goal_preview=Left("workflow__goal", PREVIEW), others=Count("parts", distinct=True))
+    rows = with_words.select_related("step", "step__tool_version", "workflow", "workflow__team").defer(*PAYLOADS)
+    return list(rows.order_by(*order)[: review_queue.PAGE_SIZE + 1])
+
+
+def _listed(person: Person, shown: Shown) -> QuerySet[Approval]:
+    found = requests_visible_to(person).annotate(
+        given=Count("decisions", filter=Q(decisions__kind=Decision.APPROVE), distinct=True)
+    )
+    if shown is Shown.DONE:
+        return found.exclude(status__in=OPEN_REQUESTS)
+    if shown not in _OPEN_REQUESTS_IN:
+        return found.none()
+    waiting = found.filter(status=ApprovalStatus.PENDING)
+    return waiting.filter(given__gt=0) if shown is Shown.SECOND_PERSON else waiting
