@@ -184,7 +184,7 @@ WHERE NOT EXISTS (SELECT FROM checkpoint_auditstream AS stream WHERE stream.id =
 
 
 def _first_problem(stream: AuditStream) -> tuple[int, str] | None:
-    """Reads entries before the head that they must reach, and goes on while others append to the stream meanwhile."""
+    """Reads on, and the head again, while others append to the stream meanwhile."""
     seq, previous, walked_to = 0, FIRST_HASH, -1
     while seq > walked_to:
         walked_to = seq
@@ -194,9 +194,9 @@ def _first_problem(stream: AuditStream) -> tuple[int, str] | None:
             if problem:
                 return seq, problem
             previous = entry.hash
-        stream.refresh_from_db()
         if (seq, previous) == (stream.last_seq, stream.last_hash):
             return None
+        stream.refresh_from_db()
     return seq + 1, f"the chain ends at {seq}, its head says {stream.last_seq}"
 
 

@@ -277,3 +277,11 @@ def test_a_head_ahead_of_its_stream_is_still_a_broken_chain(forger: psycopg.Conn
     forger.execute("DELETE FROM checkpoint_auditentry WHERE seq = 3")
     assert [(link.stream, link.seq) for link in audit.broken_links()] == [(f"workflow/{workflow.pk}", 4 - 1)]
     assert AuditStream.objects.get(pk=workflow.pk).last_seq == 3
+
+
+def test_entries_that_are_appended_while_the_chains_are_walked_are_no_broken_link() -> None:
+    workflow = chain()
+    read_before = AuditStream.objects.get(pk=workflow.pk)
+    grow(workflow)
+    assert audit._first_problem(read_before) is None
+    assert read_before.last_seq == 4
