@@ -21,6 +21,7 @@ class Situation:
         attempts: executions so far.
         waiting: steps of the workflow that have not run yet, this one not counted.
         happened: steps of the workflow that did take effect, this one not counted.
+        winding_down: the workflow was abandoned, and only what is in the air is settled.
     """
 
     reason: CaseReason
@@ -29,6 +30,7 @@ class Situation:
     attempts: int
     waiting: int
     happened: int
+    winding_down: bool = False
 
 
 TITLES = {
@@ -69,9 +71,13 @@ def sentence(kind: Decision, situation: Situation) -> str:
 
 def warning(kind: Decision, situation: Situation) -> str:
     """What goes wrong if the answer is wrong, where that cannot be mended; else empty."""
-    if kind is Decision.RETRY and situation.attempts and situation.reason in ABOUT_OUTCOME:
+    if kind is Decision.RETRY and situation.attempts and not situation.winding_down and _about_outcome(situation):
         return _UNRECOGNISED if _recovery(situation) in {RecoveryClass.OPAQUE, RecoveryClass.QUERYABLE} else ""
     return ""
+
+
+def _about_outcome(situation: Situation) -> bool:
+    return situation.reason in ABOUT_OUTCOME
 
 
 _UNRECOGNISED = "The provider does not recognise a repetition: if the first call did take effect, it will happen twice."
@@ -92,6 +98,8 @@ def _confirm(situation: Situation) -> list[str]:
 
 
 def _retry(situation: Situation) -> list[str]:
+    if situation.winding_down:
+        return [f"Records that “{situation.step}” did not happen. Nothing is sent: the workflow is being wound down."]
     if not situation.attempts:
         return [f"Prepares “{situation.step}” again and, if it fits now, sends it.", _afterwards(situation)]
     return [
@@ -109,8 +117,9 @@ _HARMLESS = {
 
 def _abandon(situation: Situation) -> list[str]:
     waiting, happened = situation.waiting, situation.happened
+    goes = "goes on winding" if situation.winding_down else "winds"
     return [
-        f"Sends nothing more for “{situation.step}” and winds the workflow down.",
+        f"Sends nothing more for “{situation.step}” and {goes} the workflow down.",
         f"{_steps(waiting)} will not run." if waiting else "",
         f"{_steps(happened)} that took effect {'stays' if happened == 1 else 'stay'} in place and in the record."
         if happened
@@ -127,6 +136,8 @@ def _acknowledge(situation: Situation) -> list[str]:
 
 
 def _afterwards(situation: Situation) -> str:
+    if situation.winding_down:
+        return "Nothing follows: the workflow is being wound down."
     return f"Once it is verified, {_steps(situation.waiting)} can run." if situation.waiting else ""
 
 

@@ -81,7 +81,7 @@ def offers(page: Any, action: str) -> bool:
     return any(form["action"].endswith(f"/{action}/") for form in Forms(page.text).forms)
 
 
-def press(person: User | Client, case: Case, action: str, *, htmx: bool = False, **fields: Any) -> Any:
+def press(person: User | Client, case: Case, action: str, /, *, htmx: bool = False, **fields: Any) -> Any:
     """Opens the case's page, fills in the form that leads to `action` and sends it."""
     client = person if isinstance(person, Client) else signed_in(person)
     found = form(client.get(f"/cases/{case.pk}/"), action)
@@ -89,7 +89,7 @@ def press(person: User | Client, case: Case, action: str, *, htmx: bool = False,
     return client.post(found["action"], sent, headers=HTMX if htmx else None)
 
 
-def send(person: User, case: Case, action: str, **fields: Any) -> Any:
+def send(person: User, case: Case, action: str, /, **fields: Any) -> Any:
     """Sends a form that the page may not offer, with a valid token."""
     client = signed_in(person)
     token = str(client.get("/review/").context["csrf_token"])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from approvals import consequences
+from approvals import consequences, signatures
+from approvals.case_work import said
 from approvals.consequences import Situation
+from approvals.models import Signature
 from checkpoint.canonical import sha256_hex
 from checkpoint.contracts import Contract
 from checkpoint.models import Case
+from checkpoint.permissions import Person
 from checkpoint.states import CaseReason, Decision, StepStatus
 
 _NOT_RUN = [StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED]
@@ -20,16 +24,19 @@ _HAPPENED = [StepStatus.COMMITTED, StepStatus.VERIFIED]
 
 @dataclass(frozen=True)
 class Typed:
-    """What a person typed into one answer's form, kept when it is refused.
+    """What a person typed into one form of a page, kept when it is refused.
 
     Attributes:
+        kind: which form: the answer's kind, or the action's name.
+        values: the other fields of the form.
         field: the field that the refusal is about, if it is about one.
-        accepted: this page is the answer to a decision that was recorded.
+        accepted: this page is the answer to what was recorded.
     """
 
     kind: str = ""
     reason: str = ""
     operation_id: str = ""
+    values: Mapping[str, str] = dataclasses.field(default_factory=dict)
     field: str = ""
     refusal: str = ""
     accepted: bool = False
@@ -37,7 +44,13 @@ class Typed:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer as the page offers it."""
+    """One answer as the page offers it.
+
+    Attributes:
+        needed: how many people have to give it.
+        given: the signatures of those who have.
+        withheld: why this person cannot give it, as a sentence; empty where they can.
+    """
 
     kind: Decision
     title: str
@@ -45,12 +58,19 @@ class Answer:
     warning: str
     takes_operation_id: bool
     typed: Typed
+    needed: int
+    given: Sequence[Signature]
+    withheld: str
 
 
-def offered(case: Case, typed: Typed) -> list[Answer]:
-    """The answers that the case's reason allows, in the order of its table."""
-    situation = _situation(case)
-    reason = CaseReason(case.reason)
+def offered(case: Case, person: Person, typed: Typed) -> list[Answer]:
+    """The answers that the case's reason and the policy in force allow, in the order of the reason's table.
+
+    Raises:
+        DecisionNotAllowed: the policy in force cannot be read.
+    """
+    situation, signed = _situation(case), signatures.on(case)
+    reason, own = CaseReason(case.reason), signatures.of_person(signed, person)
     return [
         Answer(
             kind=kind,
@@ -59,9 +79,16 @@ def offered(case: Case, typed: Typed) -> list[Answer]:
             warning=consequences.warning(kind, situation),
             takes_operation_id=kind is Decision.CONFIRM,
             typed=typed if typed.kind == kind else Typed(),
+            needed=rule.needed,
+            given=signatures.agreeing(signed, kind, rule),
+            withheld=_spent(own) if own else signatures.refusal(rule, person),
         )
-        for kind in case.rule.decisions
+        for kind, rule in signatures.rules_of(case).items()
     ]
+
+
+def _spent(own: Signature) -> str:
+    return f"You answered “{own.kind}” at {said(own.signed_at)}; the policy wants another person as well."
 
 
 def _situation(case: Case) -> Situation:
@@ -74,6 +101,7 @@ def _situation(case: Case) -> Situation:
         step=case.step.name,
         contract=contract_of(case),
         attempts=case.step.attempt_count,
+        winding_down=case.workflow.winding_down,
         **counted,
     )
 

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
 from approvals import notice_channels, notice_queries, notice_settings, redelivery
-from approvals.console.views import CHANNEL
+from approvals.console.case_page import CHANNEL
 from approvals.notice_channels import NewChannel
 from approvals.notice_rules import ChannelFormat, NoticeKind, NoticeState
 from approvals.notice_settings import Wishes

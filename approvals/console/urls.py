@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from django.urls import path
 
-from approvals.console import bulk, notices, policies, requests, views
+from approvals.console import bulk, case_work, notices, policies, requests, views
 
 urlpatterns = [
     path("review/", views.review, name="review"),
     path("cases/<uuid:case_id>/", views.case, name="case"),
     path("cases/<uuid:case_id>/decision/", views.decision, name="decision"),
+    path("cases/<uuid:case_id>/claim/", case_work.claim, name="case_claim"),
+    path("cases/<uuid:case_id>/release/", case_work.release, name="case_release"),
+    path("cases/<uuid:case_id>/assignment/", case_work.assignment, name="case_assignment"),
+    path("cases/<uuid:case_id>/snooze/", case_work.snooze, name="case_snooze"),
+    path("cases/<uuid:case_id>/wake/", case_work.wake, name="case_wake"),
+    path("cases/<uuid:case_id>/comments/", case_work.comment, name="case_comment"),
+    path("cases/<uuid:case_id>/escalation/", case_work.escalation, name="case_escalation"),
+    path("cases/<uuid:case_id>/files/", case_work.file, name="case_file"),
+    path("files/<uuid:attachment_id>/", case_work.download, name="case_file_download"),
     path("approvals/<uuid:approval_id>/", requests.approval, name="approval"),
     path("approvals/<uuid:approval_id>/answer/", requests.answer, name="approval_answer"),
     path("approvals/<uuid:approval_id>/withdrawal/", requests.withdrawal, name="approval_withdrawal"),

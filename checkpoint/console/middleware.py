@@ -28,7 +28,7 @@ class SignedInMiddleware(LoginRequiredMiddleware):
         return answer
 
 
-_STATUS_CODES = {errors.NotFound: 404, errors.Forbidden: 403, errors.FilterInvalid: 400}
+_STATUS_CODES = {errors.NotFound: 404, errors.Forbidden: 403, errors.FilterInvalid: 400, errors.RecordDamaged: 500}
 
 
 class RefusalMiddleware:
