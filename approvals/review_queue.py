@@ -21,10 +21,11 @@ from approvals.models import Assignment, Escalation, Signature, Snooze
 from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
 from approvals.urgency import Place, irreversible, place
+from checkpoint import queries
 from checkpoint.clock import Now
 from checkpoint.models import Case
 from checkpoint.permissions import Person
-from checkpoint.queries import COUNT_LIMIT, PAGE_SIZE, PREVIEW, Page
+from checkpoint.queries import COUNT_LIMIT, PREVIEW, Page
 from checkpoint.states import CaseStatus
 
 
@@ -39,6 +40,7 @@ class Shown(StrEnum):
     DONE = "done"
 
 
+PAGE_SIZE = queries.PAGE_SIZE  # questions on one page
 EVERYTHING = Narrowed()
 _HELD = Assignment.objects.filter(case=OuterRef("pk"), ended_at=None)
 _ASIDE = Snooze.objects.filter(case=OuterRef("pk"), woken_at=None, ends_at__gt=Now())

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from approvals import request_consequences, request_queries, review_queue
+from approvals import request_consequences, request_queries
 from approvals.consequences import HAPPENING
 from approvals.console.answers import Typed
 from approvals.policy_words import approval_in_words
+from approvals.question_list import next_question
 from approvals.request_consequences import TITLES, Asking, RequestAnswer
 from approvals.request_queries import Share
 from approvals.requests import refusal_of
@@ -72,7 +73,7 @@ def context(found: Approval, person: Person, typed: Typed) -> dict[str, Any]:
         "settled": found.status not in OPEN_REQUESTS and step.status in STEP_TERMINAL,
         "happening": HAPPENING[StepStatus(step.status)],
         "outcome": _OUTCOMES.get(ApprovalStatus(found.status), ""),
-        "following": None if found.status == ApprovalStatus.PENDING else review_queue.queue(person).rows[:1],
+        "following": None if found.status == ApprovalStatus.PENDING else next_question(person),
         **_place_in_plan(found, shares),
     }
 
