@@ -7,9 +7,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from checkpoint.models import Approval, Step, Workflow
+from checkpoint.models import Approval, Case, Step, Workflow
 from checkpoint.short_ids import short
-from checkpoint.states import ApprovalStatus, Standing, StepStatus, WorkflowStatus
+from checkpoint.states import STEP_TERMINAL, ApprovalStatus, CaseStatus, Standing, StepStatus, WorkflowStatus
 
 POLL_SECONDS = 0.2
 
@@ -41,6 +41,27 @@ def follow(workflow_id: UUID, *, seconds: float, until: Container[WorkflowStatus
         if time.monotonic() >= deadline:
             return
         time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def follow_step(step_id: UUID, *, seconds: float) -> Iterator[str]:
+    """Yields each state of one step as it is seen, until nothing more happens with it by itself or the time is over."""
+    deadline, last = time.monotonic() + seconds, None
+    while True:
+        name, status, standing = Step.objects.values_list("name", "status", "standing").get(pk=step_id)
+        if (status, standing) != last:
+            yield f"step {name}: {_words(status, standing)}"
+            last = status, standing
+        if at_rest(step_id) or time.monotonic() >= deadline:
+            return
+        time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def at_rest(step_id: UUID) -> bool:
+    """Whether the step has ended, or waits for people."""
+    if Step.objects.filter(pk=step_id, status__in=STEP_TERMINAL).exists():
+        return True
+    asked = Case.objects.filter(step=step_id, status=CaseStatus.OPEN).exists()
+    return asked or Approval.objects.filter(step=step_id, status=ApprovalStatus.PENDING).exists()
 
 
 _Step = tuple[str, str]  # status and standing

@@ -17,7 +17,8 @@ from checkpoint.people import Actor
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import StepStatus, WorkflowStatus
 from tests import factories
-from tests.case_driver import at_once, raised
+from tests.case_driver import at_once, command, raised
+from tests.console_driver import HTMX, Forms, signed_in
 from tests.journal_driver import OPAQUE, VERIFIABLE, JournalDriver, answer, case, effect, step, submit
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -159,3 +160,86 @@ def test_of_two_who_press_at_once_one_winds_it_down() -> None:
     outcomes = at_once(*[partial(abandon, workflow, person) for person in people])
     assert [type(refusal) for refusal in raised(outcomes)] == [AlreadyEnding] * 2
     assert AuditEntry.objects.filter(stream_id=workflow.pk, verb="wind_down").count() == 1
+
+
+def page_of(workflow: Workflow) -> str:
+    return f"/workflows/{workflow.pk}/abandonment/"
+
+
+def test_the_page_shows_what_would_end_and_does_it() -> None:
+    workflow = factories.workflow()
+    factories.step(workflow, StepStatus.VERIFIED, name="open_ticket")
+    factories.step(workflow, StepStatus.STARTED, name="charge_card")
+    factories.step(workflow, StepStatus.PREPARED, name="mail_customer")
+    client = signed_in(admin())
+    assert page_of(workflow) in client.get(f"/workflows/{workflow.pk}/").text
+    shown = client.get(page_of(workflow))
+    for words in ("Ends without running", "mail_customer", "A call is on its way", "Took effect and stays", "op_5512"):
+        assert words in shown.text, words
+    fragment = client.get(page_of(workflow), headers=HTMX)
+    assert "<html" not in fragment.text
+    assert "mail_customer" in fragment.text
+    done = press_down(client, workflow, "The order was cancelled.")
+    assert done["Location"] == f"/workflows/{workflow.pk}/"
+    assert "winding down" in client.get(done["Location"]).text
+    again = client.get(page_of(workflow))
+    assert "being wound down already" in again.text
+    assert "Wind it down</button>" not in again.text
+
+
+def press_down(client: Any, workflow: Workflow, reason: str) -> Any:
+    (found,) = [form for form in Forms(client.get(page_of(workflow)).text).forms if "abandonment" in form["action"]]
+    return client.post(found["action"], {**found["fields"], "reason": reason})
+
+
+def test_the_page_keeps_what_was_typed_and_says_who_was_first() -> None:
+    workflow = factories.workflow()
+    factories.step(workflow, StepStatus.STARTED)
+    client = signed_in(admin())
+    refused = press_down(client, workflow, " ")
+    assert (refused.status_code, "Say in at most 4000 characters why" in refused.text) == (422, True)
+    (form,) = [form for form in Forms(client.get(page_of(workflow)).text).forms if "abandonment" in form["action"]]
+    abandon(workflow, admin("ruth"))
+    late = client.post(form["action"], {**form["fields"], "reason": "My own words."})
+    assert (late.status_code, "ruth began it" in late.text, "My own words." in late.text) == (409, True, True)
+
+
+def test_who_may_not_wind_it_down_is_not_led_there_and_refused() -> None:
+    workflow = factories.workflow()
+    factories.step(workflow)
+    person = factories.person("bob", groups=["Approver"], teams=[workflow.team])
+    client = signed_in(person)
+    page = client.get(f"/workflows/{workflow.pk}/")
+    assert "abandonment" not in page.text
+    assert client.get(page_of(workflow)).status_code == 403
+    token = str(client.get("/review/").context["csrf_token"])
+    sent = {"csrfmiddlewaretoken": token, "reason": "x"}
+    assert client.post(page_of(workflow), sent).status_code == 403
+    assert AuditEntry.objects.filter(actor="bob", verb="deny").count() == 1
+    stranger = signed_in(factories.person("eve", teams=[factories.team("Legal")]))
+    assert stranger.get(page_of(workflow)).status_code == 404
+    workflow.refresh_from_db()
+    assert not workflow.winding_down
+
+
+def test_the_command_shows_what_would_end_and_does_it() -> None:
+    workflow = factories.workflow()
+    factories.step(workflow, StepStatus.VERIFIED, name="open_ticket")
+    factories.step(workflow, StepStatus.PREPARED, name="mail_customer")
+    code, shown = command("abandon", workflow.pk, "--reason", "cancelled", "--no-input")
+    assert code == 0
+    for words in ("ends without running: 1", "mail_customer", "open_ticket: verified op_5512", "It has ended."):
+        assert words in shown, words
+
+
+def test_the_command_acts_with_the_rights_of_whom_it_names() -> None:
+    workflow = factories.workflow()
+    factories.step(workflow, StepStatus.STARTED)
+    factories.person("bob", groups=["Approver"], teams=[workflow.team])
+    admin()
+    words = ("abandon", str(workflow.pk)[-8:], "--reason", "cancelled", "--no-input", "--as")
+    assert command(*words, "bob")[0] == 1
+    assert "It is being wound down" in command(*words, "root")[1]
+    assert command(*words, "root")[0] == 0
+    admin("ruth")
+    assert command(*words, "ruth")[0] == 3

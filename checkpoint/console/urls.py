@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from checkpoint.console import audit_views, downloads, people_views, views
+from checkpoint.console import abandonment, audit_views, downloads, people_views, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("workflows/", views.workflow_list, name="workflows"),
     path("workflows/<uuid:workflow_id>/", views.workflow, name="workflow"),
+    path("workflows/<uuid:workflow_id>/abandonment/", abandonment.abandonment, name="abandonment"),
     path("workflows/<uuid:workflow_id>/input.txt", downloads.workflow_input, name="workflow_input"),
     path("steps/<uuid:step_id>/arguments.txt", downloads.step_arguments, name="step_arguments"),
     path("audit/", audit_views.search, name="audit"),

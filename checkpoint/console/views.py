@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
-from checkpoint import clock, permissions, pinned, queries
+from checkpoint import clock, permissions, pinned, queries, workflows
 from checkpoint.explanations import StepExplanation, explain
 from checkpoint.models import Workflow
 from checkpoint.pages import cursor, page
@@ -71,7 +71,12 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     plan = queries.plan(found, after=after)
     # What comes next depends on every step before; a later page of a long plan does not hold those.
     told = {} if after else _told(found, plan.rows)
-    return page(request, "workflow.html", "live", _workflow_context(found, plan, request.GET) | {"told": told})
+    context = _workflow_context(found, plan, request.GET)
+    return page(request, "workflow.html", "live", context | {"told": told, "may_abandon": _may_abandon(request, found)})
+
+
+def _may_abandon(request: HttpRequest, found: Workflow) -> bool:
+    return found.status not in WORKFLOW_TERMINAL and workflows.may_abandon(request.user, found)
 
 
 def _told(found: Workflow, steps: Sequence[Any]) -> dict[UUID, StepExplanation]:

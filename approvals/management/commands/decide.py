@@ -8,27 +8,33 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from approvals import consequences
+from approvals import assignments, consequences, signatures
+from approvals.case_work import how_it_closed
 from approvals.decisions import decide
+from approvals.models import Signature
 from approvals.queries import cases_visible_to
 from approvals.where_to_look import place
-from checkpoint import command_line
+from checkpoint import command_line, waiting
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
-from checkpoint.models import Case
+from checkpoint.models import Case, Step
 from checkpoint.occasions import login_name
-from checkpoint.short_ids import find
-from checkpoint.states import CaseReason, Decision
+from checkpoint.rulings import DecisionRule
+from checkpoint.short_ids import find, short
+from checkpoint.states import STEP_TERMINAL, CaseReason, CaseStatus, Decision, StepStatus
 
 MOVED_ON = 3
+ASKED_AGAIN = 4
+TIME_IS_OVER = 6
 
 
 class Command(ClearCommand):
     """Shows the question, then decides on exactly what it showed."""
 
     help = (
-        "Answer a case. Exit codes: 0 decided (or decided so before, by the same person), "
-        "3 the case is closed, moved on or does not allow this answer, 1 any other refusal. Nothing changes unless 0."
+        "Answer a case. Exit codes: 0 decided, or signed where the policy wants more people (or so before, by the same "
+        "person), 3 the case is closed, moved on or does not allow this answer, 1 any other refusal; nothing changes "
+        "then. With --wait also 4 people are asked again about the step, 6 the time is over."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,18 +44,26 @@ class Command(ClearCommand):
         parser.add_argument("--operation-id", default="", help="the provider's id, where you found one")
         parser.add_argument("--as", dest="user", metavar="USER", help="who decides; by default your login name")
         parser.add_argument("--no-input", action="store_true", help="do not ask again at a terminal")
+        parser.add_argument(
+            "--wait",
+            nargs="?",
+            type=float,
+            const=float("inf"),
+            metavar="SECONDS",
+            help="then follow the step, up to verified; for ever, or so long",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         person = command_line.person(options["user"] or login_name())
         kind = Decision(options["kind"])
         with command_line.clear_errors():
-            cases = cases_visible_to(person).select_related("step", "step__tool_version")
+            cases = cases_visible_to(person).select_related("step", "step__tool_version", "workflow__team")
             case = find(cases, options["case"], noun="case")
-        self.stdout.write("\n".join(_question(case)))
+            self.stdout.write("\n".join(_question(case)))
         if not options["no_input"] and sys.stdin.isatty() and input(f"Answer “{kind}”? [y/N] ").lower() != "y":
             raise CommandError("Not decided; nothing has changed.")
         with command_line.clear_errors(), command_line.clear_errors(MOVED_ON, only=Conflict):
-            decision = decide(
+            answered = decide(
                 case_id=case.pk,
                 kind=kind,
                 person=person,
@@ -59,7 +73,32 @@ class Command(ClearCommand):
                 step_version=case.step.version,
                 arguments_hash=case.step.arguments_hash,
             )
-        self.stdout.write(f"Decided: {decision.kind}, by {decision.person_name}.")
+        if isinstance(answered, Signature):
+            self.stdout.write(f"Signed: {answered.kind}, by {answered.person_name}. {_state_of(answered)}")
+            return
+        self.stdout.write(f"Decided: {answered.kind}, by {answered.person_name}.")
+        if options["wait"] is not None:
+            self._follow(case, options["wait"])
+
+    def _follow(self, case: Case, seconds: float) -> None:
+        """Says what happens with the step, as the case's page does."""
+        for line in waiting.follow_step(case.step_id, seconds=seconds):
+            self.stdout.write(line)
+        status = StepStatus(Step.objects.values_list("status", flat=True).get(pk=case.step_id))
+        if status in STEP_TERMINAL:
+            return
+        if not waiting.at_rest(case.step_id):
+            self.stderr.write(f"Not at rest after {seconds:g} s: {consequences.HAPPENING[status]}")
+            sys.exit(TIME_IS_OVER)
+        self.stderr.write(f"People are asked again about this step: `manage.py explain {short(case.workflow_id)}`.")
+        sys.exit(ASKED_AGAIN)
+
+
+def _state_of(signature: Signature) -> str:
+    """What the signature waits for; nothing any more, where the case was closed since."""
+    if signature.case.status != CaseStatus.OPEN:
+        return how_it_closed(signature.case)
+    return signatures.still_needed(signature)
 
 
 def _question(case: Case) -> Iterator[str]:
@@ -81,5 +120,23 @@ def _question(case: Case) -> Iterator[str]:
     )
     if look.sentence:
         yield f"  where to look: {printable(look.sentence)} {look.link}".rstrip()
-    answers = [f"{kind} ({consequences.title(CaseReason(case.reason), kind)})" for kind in rule.decisions]
+    if held := assignments.current(case):
+        yield f"  {printable(held.person_name)} has this case; it can be decided all the same"
+    yield from _answers(case)
+
+
+def _answers(case: Case) -> Iterator[str]:
+    """What the reason and the policy in force allow, and who has answered already."""
+    if case.status != CaseStatus.OPEN:
+        yield f"  closed: {printable(how_it_closed(case))}"
+        return
+    rules = signatures.rules_of(case)
+    answers = [f"{kind} ({consequences.title(CaseReason(case.reason), kind)}){_people(rules[kind])}" for kind in rules]
     yield f"  answers: {', '.join(answers)}"
+    for signature in signatures.on(case):
+        yield f"  answered: {signature.kind} by {printable(signature.person_name)}: {printable(signature.reason)}"
+
+
+def _people(rule: DecisionRule) -> str:
+    needed = f" by {rule.needed} people" if rule.needed > 1 else ""
+    return f"{needed} of {' or '.join(rule.groups)}" if rule.groups else needed
