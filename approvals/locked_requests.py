@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from checkpoint import step_rows, transitions
+from checkpoint import step_rows, transitions, verdicts
 from checkpoint.errors import DecisionIncomplete, NotFound
 from checkpoint.models import Approval, Step
 from checkpoint.people import Actor
@@ -17,6 +17,8 @@ from checkpoint.states import OPEN_REQUESTS, StepStatus
 from checkpoint.transitions import WINDS_DOWN, Changes
 
 REASON_LIMIT = 4000
+# Also a step that was sent: what waits is then a further send with the same key.
+_CAN_BE_KEPT = (*WINDS_DOWN, StepStatus.STARTED)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class LockedRequest:
     @property
     def unsent_steps(self) -> list[Step]:
         """The steps that wait for it and can still be kept from running."""
-        return [share.step for share in self.open_shares if share.step.status in WINDS_DOWN]
+        return [share.step for share in self.open_shares if share.step.status in _CAN_BE_KEPT]
 
 
 def lock(approval_id: UUID, person: User, actor: Actor) -> tuple[Changes, LockedRequest]:
@@ -74,8 +76,6 @@ def how_it_ended(approval: Approval) -> str:
     )
 
 
-def end_step(changes: Changes, step: Step, reason: str) -> None:
+def end_step(changes: Changes, step: Step, why: str) -> None:
     """What is not allowed does not run, nor does what follows it; what did happen stays."""
-    row = step_rows.of_ids([step.pk])[step.pk]
-    changes.workflows[step.workflow_id].winding_down = True
-    changes.move(row, StepStatus.ABANDONED, verb="abandon", reason=reason)
+    verdicts.end_unallowed(changes, step_rows.of_ids([step.pk])[step.pk], why)

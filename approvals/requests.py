@@ -171,4 +171,4 @@ def _reject(changes: Changes, request: LockedRequest, given: _Answer) -> None:
         share.reject()
         share.closed_at = changes.now
     Approval.objects.bulk_update(request.shares, ["status", "closed_at"])
-    end_step(changes, step, given.reason)
+    end_step(changes, step, f"{given.actor.name} rejected it: {given.reason}")

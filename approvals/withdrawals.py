@@ -51,7 +51,7 @@ def _withdraw(approval_id: UUID, person: User, actor: Actor, reason: str) -> App
         share.closed_at, share.closing = changes.now, how
     Approval.objects.bulk_update(request.shares, ["status", "closed_at", "closing"])
     changes.note_workflow(approval.workflow_id, "withdraw", reason=reason, details={"approval": str(approval.pk)})
-    end_step(changes, steps[0], reason)
+    end_step(changes, steps[0], how)
     changes.finish()
     return approval
 

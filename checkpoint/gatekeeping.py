@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from checkpoint import approval_log, approval_requests, pinned, rulings, statements, step_rows, step_rulings
+from checkpoint import approval_log, approval_requests, pinned, rulings, statements, step_rows, step_rulings, verdicts
 from checkpoint.approval_log import ApprovalRow
 from checkpoint.contracts import Reversibility
 from checkpoint.gating import Gate, Go, Hold, Pins, Request, TimedOut, pass_gate
@@ -44,7 +44,7 @@ class Gatekeeper:
         workflow = self.changes.workflows[row.workflow_id]
         if not self._has_rules and not workflow.open_requests:
             return True
-        if workflow.winding_down or row.id in self.asked:
+        if row.id in self.asked or (workflow.winding_down and row.status is not StepStatus.STARTED):
             return False
         ruling, approval = self._ruling(row), self._newest(row)
         facts = approval.facts if approval else None
@@ -161,6 +161,5 @@ class Gatekeeper:
         if approval.on_timeout is OnTimeout.ESCALATE:
             self._ask(row, rule, escalated=True)
             return False
-        self.changes.workflows[row.workflow_id].winding_down = True
-        self.changes.move(row, StepStatus.ABANDONED, verb="abandon", reason=f"approval was asked for; {_UNANSWERED}")
+        verdicts.end_unallowed(self.changes, row, f"approval was asked for, and {_UNANSWERED}")
         return False

@@ -104,6 +104,9 @@ class Changes:
         if before in _ASKABLE and to in _ANSWERED:
             self.settle_cases(row, f"the step went on: {to}")
             self._answered.append(row.id)
+        elif to in _ANSWERED and self.workflows[row.workflow_id].open_requests:
+            # Whether it may be sent again was asked, and now its outcome is known.
+            self._answered.append(row.id)
         self.note(row, verb, before=before, after=to, reason=reason, details={"fence": row.fence, **details})
 
     def note(self, row: StepRow, verb: str, **content: Any) -> None:

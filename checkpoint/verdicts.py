@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkpoint import fencing, pinned, step_rulings
+from checkpoint import attempt_log, fencing, pinned, step_rulings
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.decide import StepFacts
 from checkpoint.models import Ending
@@ -64,3 +64,16 @@ def open_case(
     if CASE_RULES[reason].step_status is StepStatus.UNCERTAIN:
         changes.move(row, StepStatus.UNCERTAIN, verb="question", reason=reason.value)
     changes.ask(row, reason, ask(reason, subject))
+
+
+def end_unallowed(changes: Changes, row: StepRow, why: str) -> None:
+    """People do not let it be sent, or nobody said that it may: nothing more is sent, and the workflow winds down.
+
+    What was sent before under an earlier permission may have taken effect, and then only a person can say so.
+    """
+    changes.workflows[row.workflow_id].winding_down = True
+    if row.status is StepStatus.STARTED:
+        attempts = attempt_log.of_steps([row.id]).get(row.id, [])
+        open_case(changes, row, CaseReason.OUTCOME_UNKNOWN, attempts, note=f"It may not be sent again: {why}.")
+    else:
+        changes.move(row, StepStatus.ABANDONED, verb="abandon", reason=why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,17 +12,22 @@ from django.db import connections
 from approvals.models import Decision
 from approvals.policy_errors import PolicyInvalid
 from approvals.withdrawals import withdraw
-from checkpoint import clock
+from checkpoint import clock, step_rows, transitions
 from checkpoint.calls import Claim, Report
 from checkpoint.errors import ApprovalClosed, Conflict, Forbidden, NotFound, StaleView
 from checkpoint.models import Approval, AuditEntry, PolicyVersion, Workflow
 from checkpoint.outcomes import Receipt, Refused, Visible
+from checkpoint.people import ENGINE
 from checkpoint.rulings import ApprovalRule, OnTimeout
-from checkpoint.states import ApprovalStatus, StepStatus, WorkflowStatus
+from checkpoint.states import ApprovalStatus, CaseReason, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
+from checkpoint.transactions import one_transaction
+from checkpoint.verdicts import conclude_verified
+from checkpoint.workflows import abandon
 from tests import factories
 from tests.approval_driver import answer, approver, ask, in_force, pending, requested, status
-from tests.journal_driver import KEYED, OPAQUE, VERIFIABLE, JournalDriver, effect, step, submit
+from tests.journal_driver import KEYED, OPAQUE, VERIFIABLE, JournalDriver, case, effect, step, submit
+from tests.journal_driver import answer as decide_case
 from tests.time_driver import MovableTime
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -307,16 +313,25 @@ def test_beside_a_step_that_runs_a_request_closes_too_when_the_policy_asks_nothi
 
 
 def test_s22_nobody_is_asked_about_what_has_ended() -> None:
-    """However a request was left behind."""
-    workflow, driver = submit(KEYED), JournalDriver()
-    claim, version = driver.claim(), ask()
+    """However a request was left behind: here, by one who read before it was there."""
+    workflow, driver = submit(VERIFIABLE), JournalDriver()
+    driver.report(driver.claim(), Receipt())
     about, now = step(workflow), clock.now()
-    Approval.objects.create(
+    approval = Approval.objects.create(
         workflow=workflow, step=about, rule=ApprovalRule().to_json(), requested_at=now, expires_at=now,
-        arguments_hash=about.arguments_hash, policy_version=version, tool_version=about.tool_version,
+        arguments_hash=about.arguments_hash, policy_version=ask(), tool_version=about.tool_version,
     )  # fmt: skip
-    driver.report(claim, Receipt())
-    assert (Approval.objects.get().status, status(workflow)) == (ApprovalStatus.SUPERSEDED, WorkflowStatus.COMPLETED)
+
+    @one_transaction
+    def verify() -> None:
+        changes = transitions.lock([workflow.pk], actor=ENGINE)
+        changes.workflows[workflow.pk].open_requests = False
+        conclude_verified(changes, step_rows.of_ids([about.pk])[about.pk])
+        changes.finish()
+
+    verify()
+    approval.refresh_from_db()
+    assert (approval.status, status(workflow)) == (ApprovalStatus.SUPERSEDED, WorkflowStatus.COMPLETED)
 
 
 def test_a_policy_that_asks_others_asks_them_at_once() -> None:
@@ -342,3 +357,52 @@ def test_the_requester_takes_the_request_back_and_a_second_press_changes_nothing
     assert AuditEntry.objects.filter(verb="withdraw", stream_id=workflow.pk).count() == 1
     with pytest.raises(ApprovalClosed, match="withdrawn by agent: wrong customer"):
         answer(approval, approver())
+
+
+def sent_and_asked_again(time_machine: MovableTime, **rule: Any) -> tuple[Workflow, JournalDriver, Claim]:
+    """A step whose call was lost; before it is sent again with its key, a policy came into force that asks."""
+    workflow, driver = submit(KEYED), JournalDriver()
+    claim = driver.claim()
+    ask(**rule)
+    time_machine.pass_seconds(120)
+    assert JournalDriver().turn() == []
+    assert (step(workflow).status, pending(workflow).step.name) == (StepStatus.STARTED, "effect")
+    return workflow, driver, claim
+
+
+@pytest.mark.parametrize("ended", ["rejected", "withdrawn", "unanswered"])
+def test_what_was_sent_and_may_not_be_sent_again_becomes_a_question(time_machine: MovableTime, ended: str) -> None:
+    """The first call may have taken effect: nobody may conclude that it did not."""
+    workflow, driver, _ = sent_and_asked_again(time_machine, expires_seconds=60)
+    if ended == "rejected":
+        answer(pending(workflow), approver(), DecisionKind.REJECT)
+    elif ended == "withdrawn":
+        admin = factories.person("adam", groups=["Admin"])
+        withdraw(approval_id=pending(workflow).pk, person=admin, channel="command", reason="stop")
+    else:
+        time_machine.pass_seconds(61)
+        assert driver.turn() == []
+    asked = case(workflow)
+    assert (step(workflow).status, asked.reason) == (StepStatus.UNCERTAIN, CaseReason.OUTCOME_UNKNOWN)
+    assert any("may not be sent again" in line for line in asked.findings["known"])
+    decide_case(asked, DecisionKind.RETRY)
+    assert status(workflow) == WorkflowStatus.ABANDONED
+
+
+def test_in_an_abandoned_workflow_a_person_still_says_what_happened(time_machine: MovableTime) -> None:
+    workflow, driver, _ = sent_and_asked_again(time_machine, expires_seconds=60)
+    abandon(workflow_id=workflow.pk, actor=ENGINE, user=None, reason="not wanted any more")
+    assert driver.turn() == []
+    time_machine.pass_seconds(61)
+    assert driver.turn() == []
+    decide_case(case(workflow), DecisionKind.CONFIRM)
+    assert driver.turn() == []
+    assert (status(workflow), step(workflow).status) == (WorkflowStatus.ABANDONED, StepStatus.VERIFIED)
+
+
+def test_an_outcome_that_comes_late_closes_the_request_for_another_send(time_machine: MovableTime) -> None:
+    workflow, driver, claim = sent_and_asked_again(time_machine)
+    driver.report(claim, Receipt())
+    JournalDriver().turn()
+    assert Approval.objects.get().status == ApprovalStatus.WITHDRAWN
+    assert status(workflow) == WorkflowStatus.COMPLETED
