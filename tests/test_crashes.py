@@ -54,6 +54,7 @@ def running(rig: Rig) -> Rig:
 @pytest.fixture(autouse=True)
 def calm(running: Rig) -> Iterator[None]:
     """Each test starts with two live processes, no fault and no plan."""
+    running.started[0].wait_whole()
     yield
     running.crash.clear()
     running.sandbox.clear()

@@ -37,7 +37,7 @@ def test_s48_sigterm_lets_what_runs_finish_and_starts_nothing_more(system: Rig) 
     draining.terminate()
     wait_for(lambda: "Warm shutdown" in draining.log.read_text())
     system.sandbox.release()
-    assert draining.process.wait(20) == 0
+    assert draining.wait(20) == [0]
     first, second = system.step(workflow, OPAQUE.name), system.step(workflow, "second")
     assert (first.status, second.status) == (StepStatus.VERIFIED, StepStatus.PREPARED)
     system.worker()
@@ -53,6 +53,7 @@ def test_s42_a_death_is_noticed_long_before_the_lease_ends(system: Rig) -> None:
 
 
 def _seconds_to_take_over(rig: Rig, worker: CeleryWorker) -> float:
+    worker.wait_whole()
     rig.sandbox.fault("hold", QUERYABLE.path)
     workflow = rig.submit(QUERYABLE.step(rig.sandbox))
     rig.sandbox.wait_held()

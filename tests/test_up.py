@@ -127,7 +127,7 @@ def test_an_interpreter_without_venv_is_named(tmp_path: Path) -> None:
 
 
 def test_the_procfile_names_the_processes() -> None:
-    assert set(read_procfile(BASE_DIR / "Procfile")) == {"web", "worker", "scheduler", "sandbox"}
+    assert set(read_procfile(BASE_DIR / "Procfile")) == {"web", "worker1", "worker2", "scheduler", "sandbox"}
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Runs real workers for tests: Celery with its pool, on the real broker, against the test's database.
+"""Runs real workers for tests: Celery on the real broker, against the test's database.
 
 `Workers` starts and ends processes by their ids; a crash plan kills or stops one of them at a named point, for real.
 """
@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from checkpoint.config.environment import BASE_DIR
 from checkpoint.models import WorkerProcess
 from tests.sandbox_driver import wait_for
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 
 
 class CrashPlan:
@@ -45,55 +46,85 @@ class CrashPlan:
 
 
 class CeleryWorker:
-    """One Celery worker: a main process and its pool."""
+    """Celery workers of one process each, and who starts again what was killed, as `make up` does."""
 
     def __init__(self, folder: Path, *, processes: int, env: dict[str, str], name: str) -> None:
         self.log = folder / f"{name}.log"
+        self._env = {**os.environ, **env}
+        self._commands = [_command(f"{name}.{number}") for number in range(processes)]
         known = {row.pk for row in WorkerProcess.objects.all()}
-        command = [sys.executable, "-m", "celery", "-A", "workers.celery", "worker", "--loglevel=INFO"]
-        command += ["--pool=prefork", f"--concurrency={processes}", f"--hostname={name}@test", "--without-mingle"]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--without-gossip"], cwd=BASE_DIR, env={**os.environ, **env}, stdout=log, stderr=log
-            )
-        self.ids = wait_for(lambda: self._registered(known, processes), START_SECONDS)
+        self._running = [self._start(command) for command in self._commands]
+        self._stopping = threading.Event()
+        self.ids = wait_for(lambda: self._registered(known), START_SECONDS)
+        self._watcher = threading.Thread(target=self._start_again, daemon=True)
+        self._watcher.start()
 
-    def _registered(self, known: set[uuid.UUID], processes: int) -> list[uuid.UUID] | None:
-        assert self.process.poll() is None, self.log.read_text()
+    def _start(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(command, cwd=BASE_DIR, env=self._env, stdout=log, stderr=log)
+
+    def _registered(self, known: set[uuid.UUID]) -> list[uuid.UUID] | None:
+        assert all(process.poll() is None for process in self._running), self.log.read_text()
         new = [row.pk for row in WorkerProcess.objects.filter(ended_at=None) if row.pk not in known]
-        return new if len(new) >= processes else None
+        return new if len(new) >= len(self._running) else None
+
+    def _start_again(self) -> None:
+        while not self._stopping.wait(0.05):
+            for number, process in enumerate(self._running):
+                if process.poll() is not None:
+                    self._running[number] = self._start(self._commands[number])
 
     def pids(self) -> list[int]:
-        """The pool's processes that live now; Celery forks the later ones from a thread of its own."""
-        threads = Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        return [int(pid) for children in threads for pid in children.read_text().split()]
+        """The processes that live now."""
+        return [process.pid for process in self._running if process.poll() is None]
+
+    def wait_whole(self) -> None:
+        """Waits until every process that was killed has been replaced and is at work."""
+        wait_for(lambda: self._at_work() == len(self._commands), START_SECONDS)
+
+    def _at_work(self) -> int:
+        return WorkerProcess.objects.filter(ended_at=None, pid__in=self.pids()).count()
 
     def kill_process(self, pid: int) -> None:
-        """SIGKILL to one process of the pool; the main process starts another in its place."""
+        """SIGKILL to one process; another is started in its place."""
         assert pid in self.pids()
         os.kill(pid, signal.SIGKILL)
 
     def terminate(self) -> None:
-        """SIGTERM to the main process, as a deployment does it."""
-        self.process.send_signal(signal.SIGTERM)
+        """SIGTERM, as a deployment does it; nothing is started again."""
+        self._stop_watching()
+        for process in self._running:
+            process.terminate()
 
     def kill(self) -> None:
-        """SIGKILL to all of it at once."""
-        for pid in [self.process.pid, *self.pids()]:
-            os.kill(pid, signal.SIGKILL)
-        self.process.wait(START_SECONDS)
+        """SIGKILL to all of it at once; nothing is started again."""
+        self._stop_watching()
+        for process in self._running:
+            process.kill()
+        self.wait(START_SECONDS)
+
+    def wait(self, seconds: float) -> list[int]:
+        """The exit codes, once all have ended."""
+        return [process.wait(seconds) for process in self._running]
 
     def end(self) -> None:
         """For tests that are over: in good order if it can, by force if it must."""
-        if self.process.poll() is not None:
-            return
         for pid in self.pids():
             os.kill(pid, signal.SIGCONT)
         self.terminate()
         try:
-            self.process.wait(10)
+            self.wait(10)
         except subprocess.TimeoutExpired:
             self.kill()
+
+    def _stop_watching(self) -> None:
+        self._stopping.set()
+        self._watcher.join()
+
+
+def _command(name: str) -> list[str]:
+    worker = [sys.executable, "-m", "celery", "-A", "workers.celery", "worker", "--loglevel=INFO", "--pool=solo"]
+    return [*worker, f"--hostname={name}@test", "--without-mingle", "--without-gossip", "--without-heartbeat"]
 
 
 @contextmanager

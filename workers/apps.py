@@ -12,8 +12,8 @@ class WorkersConfig(AppConfig):
     label = "workers"
 
     def ready(self) -> None:
-        """Connects the doorbell, and what a pool's process does at its start and end."""
-        from celery.signals import worker_process_init, worker_process_shutdown
+        """Connects the doorbell, and what a worker does at its start and end."""
+        from celery.signals import worker_process_init, worker_shutdown
 
         from approvals.bulk.jobs import started
         from checkpoint.doorbell import rung
@@ -22,4 +22,4 @@ class WorkersConfig(AppConfig):
         rung.connect(doorbell.send)
         started.connect(doorbell.send_for_bulk)
         worker_process_init.connect(process.begin)
-        worker_process_shutdown.connect(process.end)
+        worker_shutdown.connect(process.end)

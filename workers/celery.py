@@ -63,6 +63,7 @@ app.conf.update(
     task_publish_retry_policy={"max_retries": 1, "interval_start": 0.1},
     worker_prefetch_multiplier=2,
     worker_enable_remote_control=False,
+    broker_heartbeat=0,  # the one process of a worker is busy with steps for as long as there are any
     worker_send_task_events=False,
     worker_hijack_root_logger=False,
     timezone="UTC",

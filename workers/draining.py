@@ -1,22 +1,18 @@
-"""Tells the processes of a worker's pool that their worker is shutting down.
-
-Celery's main process gets SIGTERM and waits for running tasks, of which the pool's processes hear nothing. One byte of
-shared memory, made before they are forked, tells them, so that a loop stops claiming and finishes what it holds.
-"""
+"""Says whether this worker has been asked to stop, so that its loop stops claiming and finishes what it holds."""
 
 from __future__ import annotations
 
-import mmap
+import threading
 from typing import Any
 
-_flag = mmap.mmap(-1, 1)
+_asked = threading.Event()
 
 
 def begin(**kwargs: Any) -> None:
-    """Called in the main process when the shutdown starts."""
-    _flag[0] = 1
+    """Called when the shutdown starts, also in the middle of a task: signals come between two steps of it."""
+    _asked.set()
 
 
 def is_draining() -> bool:
-    """True once the worker that this process belongs to has been asked to stop."""
-    return _flag[0] == 1
+    """True once the worker has been asked to stop."""
+    return _asked.is_set()

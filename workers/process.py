@@ -1,4 +1,4 @@
-"""What one worker process keeps for its life: its heartbeat, its tools and its engine. Made after the fork."""
+"""What one worker process keeps for its life: its heartbeat, its tools and its engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _making = threading.Lock()
 
 def current() -> Process:
     """This process's, made on first use."""
-    global _process  # noqa: PLW0603 (one per process, made after the fork)
+    global _process  # noqa: PLW0603 (one per process, made when Django is ready)
     with _making:
         if _process is None:
             _process = Process()
@@ -44,11 +44,11 @@ def current() -> Process:
 
 
 def begin(**kwargs: Any) -> None:
-    """Called in each process of the pool after the fork, so that its death is noticed from its first call on."""
+    """Called when a worker starts, so that its death is noticed from its first call on."""
     current()
 
 
 def end(**kwargs: Any) -> None:
-    """Called when a process of the pool stops in good order."""
+    """Called when a worker stops in good order."""
     if _process is not None:
         _process.stop()
