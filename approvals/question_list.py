@@ -73,6 +73,16 @@ def counts(person: Person) -> dict[Shown, str]:
     return {shown: _counted(person, shown) for shown in Shown if shown is not Shown.DONE}
 
 
+def requests_in(person: Person, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING) -> QuerySet[Approval]:
+    """All requests of one list, in the order of the open ones."""
+    return requests_by_urgency(_listed(person, shown).filter(narrowed.of_approvals))
+
+
+def requests_by_urgency(requests: QuerySet[Approval]) -> QuerySet[Approval]:
+    """What cannot be undone first, then the oldest; each with `irreversible`."""
+    return requests.annotate(irreversible=plan_irreversible()).order_by("-irreversible", "requested_at", "id")
+
+
 def _counted(person: Person, shown: Shown) -> str:
     cases = review_queue.open_cases(person, shown).order_by()[:COUNT_LIMIT].count()
     count = cases + _listed(person, shown).order_by()[:COUNT_LIMIT].count()
@@ -80,13 +90,14 @@ def _counted(person: Person, shown: Shown) -> str:
 
 
 def _requests(person: Person, shown: Shown, narrowed: Narrowed, after: UUID | None) -> list[Approval]:
-    found = _listed(person, shown).filter(narrowed.of_approvals).annotate(irreversible=plan_irreversible())
+    found = requests_in(person, shown, narrowed)
     if (last := place(person, after)) is not None:
         found = found.filter(last.earlier if shown is Shown.DONE else last.later("requested_at"))
-    order = ("-closed_at", "-id") if shown is Shown.DONE else ("-irreversible", "requested_at", "id")
+    if shown is Shown.DONE:
+        found = found.order_by("-closed_at", "-id")
     with_words = found.annotate(goal_preview=Left("workflow__goal", PREVIEW), others=Count("parts", distinct=True))
     rows = with_words.select_related("step", "step__tool_version", "workflow", "workflow__team").defer(*PAYLOADS)
-    return list(rows.order_by(*order)[: review_queue.PAGE_SIZE + 1])
+    return list(rows[: review_queue.PAGE_SIZE + 1])
 
 
 def _listed(person: Person, shown: Shown) -> QuerySet[Approval]:

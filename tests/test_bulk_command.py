@@ -63,7 +63,7 @@ def test_what_will_be_refused_is_said_before_and_after() -> None:
     bulk("start", short(only().pk))
     run(only())
     said = bulk("status", short(only().pk)).out
-    assert f"2 refused, approval {things[1].pk}: Its effect cannot be undone" in said
+    assert f"1 refused, approval {things[1].pk}: Its effect cannot be undone" in said
 
 
 def test_waiting_follows_the_job_to_its_end() -> None:

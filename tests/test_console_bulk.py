@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from approvals.bulk import jobs
 from approvals.models import BulkJob, Decision
@@ -146,6 +149,8 @@ def test_a_form_without_a_usable_token_still_works(client: Client) -> None:
         ({"kind": "explode"}, "Choose an answer."),
         ({"case": []}, "There are no cases in it."),
         ({"kind": "approve"}, "1 of the selected are not"),
+        ({"selected": "everything", "shown": "done"}, "This list shows what is closed."),
+        ({"selected": "everything", "shown": "nonsense"}, "It names something that does not exist."),
     ],
 )
 def test_what_does_not_fit_is_said_and_what_was_typed_is_kept(
@@ -279,3 +284,56 @@ def test_the_list_of_jobs_is_paged_newest_first(ada: User, client: Client) -> No
     second = client.get(f"/bulk-jobs/?before={made[1].pk}")
     assert "reason 0<" in second.text
     assert "No bulk jobs yet." in signed_in(decider("grace")).get("/bulk-jobs/").text
+
+
+# --- the queue
+
+
+def test_the_queue_offers_ticks_and_the_form_to_those_who_may_answer(client: Client) -> None:
+    case, request = cases(1)[0], approval()
+    page = client.get("/review/").text
+    for shown in (
+        f'name="case" value="{case.pk}"',
+        f'name="approval" value="{request.pk}"',
+        "all 1 case or all 1 request",
+    ):
+        assert shown in page, shown
+    done = client.get("/review/?list=done").text
+    assert 'form="bulk"' not in done
+    auditor = signed_in(factories.person("olaf", groups=["Auditor"])).get("/review/").text
+    assert ('form="bulk"' in auditor, 'id="bulk"' in auditor) == (False, False)
+    operator = signed_in(decider("oona", groups=["Operator"])).get("/review/").text
+    assert ("Preview all 1 case<" in operator, 'value="approve"' in operator) == (True, False)
+
+
+def test_the_form_in_the_queue_prepares_what_the_list_shows(client: Client) -> None:
+    ticket = factories.tool("ticket.open", factories.TICKET)
+    wanted = factories.case(factories.step(factories.workflow(), StepStatus.UNCERTAIN, tool_version=ticket))
+    cases(2)
+    queue = client.get("/review/?tool=ticket.open&question=outcome_unknown&list=unassigned")
+    form = next(form for form in Forms(queue.text).forms if form["action"] == "/bulk-jobs/")
+    made = client.post("/bulk-jobs/", {**form["fields"], "kind": "retry", "reason": REASON, "selected": "everything"})
+    job = BulkJob.objects.get()
+    assert made["Location"] == address(job)
+    assert job.filter == {"shown": "unassigned", "tool": "ticket.open", "reason": "outcome_unknown"}
+    assert [item.case_id for item in job.items.all()] == [wanted.pk]
+
+
+def test_the_queue_is_narrowed_on_all_of_its_pages(client: Client) -> None:
+    cases(51)
+    ticket = factories.tool("ticket.open", factories.TICKET)
+    other = factories.case(factories.step(factories.workflow(), StepStatus.UNCERTAIN, tool_version=ticket))
+    page = client.get("/review/?tool=card.charge").text
+    assert str(other.pk) not in page
+    following = re.findall(r'href="(\?tool=card.charge&amp;after=[^"]+)"', page)
+    second = client.get(f"/review/{following[0].replace('&amp;', '&')}").text
+    assert (second.count('name="case"'), str(other.pk) in second) == (1, False)
+    assert "Nothing in this list matches." in client.get("/review/?tool=no.such").text
+
+
+def test_the_queue_takes_few_statements_for_its_polls(client: Client) -> None:
+    cases(3)
+    client.get("/review/")
+    with CaptureQueriesContext(connection) as captured:
+        client.get("/review/", headers=HTMX)
+    assert len(captured) <= 30

@@ -13,20 +13,16 @@ from django.db.models.functions import Coalesce, NullIf
 from approvals.bulk.states import BulkNoun
 from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
+from approvals.question_list import requests_by_urgency, requests_in
+from approvals.request_queries import requests_visible_to
 from approvals.review_queue import EVERYTHING, Shown, by_urgency, open_cases
 from checkpoint.errors import DecisionIncomplete, NotFound
-from checkpoint.models import Approval
-from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.states import ApprovalStatus
+from checkpoint.permissions import Person
 
 
 @dataclass(frozen=True)
 class Matching:
-    """All that one list of the queue shows, on however many pages.
-
-    Attributes:
-        shown: the list, where it is about cases; requests for approval have only one.
-    """
+    """All that one list of the queue shows, on however many pages."""
 
     narrowed: Narrowed = EVERYTHING
     shown: Shown = Shown.WAITING
@@ -79,6 +75,8 @@ def freeze(person: Person, noun: BulkNoun, selection: Selection) -> Frozens:
         DecisionIncomplete: nothing is selected, or something that is not answered in this way.
         NotFound: something that does not exist or that the person may not see.
     """
+    if selection.matching and selection.matching.shown is Shown.DONE:
+        raise DecisionIncomplete("selection: this list shows what is closed. Take one that shows what is open.")
     chosen = _chosen(noun, selection)
     found = _found(person, noun, selection.matching, chosen)
     matched = found.count()
@@ -110,14 +108,19 @@ def _found(person: Person, noun: BulkNoun, matching: Matching | None, chosen: se
             else by_urgency(cases_visible_to(person).filter(pk__in=chosen))
         )
         return cases.values_list("pk", "step__version", "step__arguments_hash")
-    # The shares of a plan are answered with the plan.
-    approvals: QuerySet[Any, Any] = Approval.objects.filter(workflow__in=workflows_visible_to(person), part_of=None)
-    if matching:
-        approvals = approvals.filter(matching.narrowed.of_approvals, status=ApprovalStatus.PENDING)
-    else:
-        approvals = approvals.filter(pk__in=chosen)
+    approvals: QuerySet[Any, Any] = (
+        requests_in(person, matching.shown, matching.narrowed)
+        if matching
+        else requests_by_urgency(requests_visible_to(person).filter(pk__in=chosen))
+    )
     shown_hash = Coalesce(NullIf("plan_hash", Value("")), "arguments_hash")
-    return approvals.order_by("requested_at", "pk").values_list("pk", "step__version", shown_hash)
+    return approvals.values_list("pk", "step__version", shown_hash)
 
 
 PLURAL = {BulkNoun.CASE: "cases", BulkNoun.APPROVAL: "requests for approval"}
+_SINGULAR = {BulkNoun.CASE: "case", BulkNoun.APPROVAL: "request for approval"}
+
+
+def counted(noun: BulkNoun, count: int) -> str:
+    """So many of them, in words."""
+    return f"{count} {_SINGULAR[noun] if count == 1 else PLURAL[noun]}"

@@ -72,14 +72,17 @@ def _act(request: HttpRequest, job_id: UUID, verb: Callable[..., Any]) -> HttpRe
     except (Conflict, Forbidden) as refusal:
         return _job_page(request, job_id, refusal=str(refusal), status=_status_code(refusal))
     if is_htmx(request):
-        return _job_page(request, job_id)
+        return _job_page(request, job_id, acted=True)
     return redirect("bulk_job", job_id)
 
 
-def _job_page(request: HttpRequest, job_id: UUID, *, refusal: str = "", status: int = 200) -> HttpResponse:
+def _job_page(
+    request: HttpRequest, job_id: UUID, *, refusal: str = "", acted: bool = False, status: int = 200
+) -> HttpResponse:
     job = queries.job_visible_to(request.user, job_id)
     seen = None if job.status == BulkJobStatus.DRAFT else bulk_page.seen(job, request)
-    return page(request, "bulk_job.html", "job", bulk_page.context(job, request, refusal), status=status, seen=seen)
+    context = bulk_page.context(job, request, refusal=refusal, acted=acted)
+    return page(request, "bulk_job.html", "job", context, status=status, seen=seen)
 
 
 def _status_code(refusal: CheckpointError) -> int:

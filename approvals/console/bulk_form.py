@@ -8,11 +8,12 @@ from uuid import UUID, uuid4, uuid5
 
 from django.http import QueryDict
 
-from approvals.bulk.selection import Matching, Selection, cap
+from approvals.bulk.selection import Matching, Selection
 from approvals.bulk.states import ANSWERS, BulkNoun
 from approvals.narrowing import Narrowed
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
-from approvals.review_queue import Shown
+from approvals.question_list import requests_in
+from approvals.review_queue import Shown, open_cases
 from checkpoint.canonical import canonical
 from checkpoint.errors import DecisionIncomplete
 from checkpoint.permissions import Person
@@ -109,7 +110,7 @@ def narrowed(sent: QueryDict) -> Narrowed:
     return Narrowed(**{member: sent.get(name, "").strip()[:100] for member, name in _NAMES.items()})
 
 
-def offered(person: Person, shown: Shown = Shown.WAITING, narrowed_to: Narrowed | None = None) -> dict[str, Any]:
+def offered(person: Person) -> dict[str, Any]:
     """What the form needs to be drawn; without answers where the person may give none."""
     return {
         "token": uuid4(),
@@ -118,7 +119,14 @@ def offered(person: Person, shown: Shown = Shown.WAITING, narrowed_to: Narrowed 
             for noun, kinds in ANSWERS.items()
             if person.has_perm(_RIGHTS[noun])
         },
-        "cap": cap(),
-        "shown": shown,
-        "narrowed": narrowed_to or Narrowed(),
     }
+
+
+def bar(person: Person, shown: Shown, narrowed_to: Narrowed) -> dict[str, Any]:
+    """The form above a list of the queue, with how many the list has on all of its pages."""
+    form = offered(person)
+    if shown is Shown.DONE:
+        return form
+    lists = {BulkNoun.CASE: open_cases, BulkNoun.APPROVAL: requests_in}
+    counts = {noun: lists[noun](person, shown, narrowed_to).order_by().count() for noun in form["answers"]}
+    return {**form, "counts": counts, "shown": shown, "narrowed": narrowed_to}

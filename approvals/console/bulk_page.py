@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from approvals.bulk import queries, trail
 from approvals.bulk.preview import cut_off, preview
-from approvals.bulk.selection import PLURAL
+from approvals.bulk.selection import PLURAL, counted
 from approvals.bulk.states import BulkJobStatus, BulkResult
 from approvals.models import BulkJob
 from checkpoint.permissions import ADMINISTER_WORKFLOW
@@ -16,13 +17,15 @@ from checkpoint.permissions import ADMINISTER_WORKFLOW
 ITEMS_SHOWN = 50
 
 
-def context(job: BulkJob, request: HttpRequest, refusal: str = "") -> dict[str, Any]:
-    """What the template needs."""
+def context(job: BulkJob, request: HttpRequest, *, refusal: str = "", acted: bool = False) -> dict[str, Any]:
+    """What the template needs. `acted`: the page answers an action that was carried out."""
     totals = trail.totals(job)
     running_or_draft = job.status in (BulkJobStatus.DRAFT, BulkJobStatus.RUNNING)
     mine = job.person_id == request.user.pk
     return {
         "job": job,
+        "address": _address(job, request),
+        "what": counted(job.noun, job.count),
         "things": PLURAL[job.noun],
         "totals": totals,
         "left_out": cut_off(job),
@@ -30,8 +33,15 @@ def context(job: BulkJob, request: HttpRequest, refusal: str = "") -> dict[str, 
         "may_abort": running_or_draft and (mine or request.user.has_perm(ADMINISTER_WORKFLOW)),
         "visible": queries.visible_workflow_ids(request.user, job),
         "refusal": refusal,
+        "acted": acted,
         **(_draft(job) if job.status == BulkJobStatus.DRAFT else _items(job, request)),
     }
+
+
+def _address(job: BulkJob, request: HttpRequest) -> str:
+    """Where the page is looked at again; what answers an action is shown under the action's own address."""
+    query = request.GET.urlencode()
+    return reverse("bulk_job", args=[job.pk]) + (f"?{query}" if query else "")
 
 
 def seen(job: BulkJob, request: HttpRequest) -> str:
@@ -41,7 +51,8 @@ def seen(job: BulkJob, request: HttpRequest) -> str:
 
 
 def _draft(job: BulkJob) -> dict[str, Any]:
-    return {"preview": preview(job)}
+    foreseen = preview(job)
+    return {"preview": foreseen, "answered": counted(job.noun, len(foreseen.answered))}
 
 
 def _items(job: BulkJob, request: HttpRequest) -> dict[str, Any]:

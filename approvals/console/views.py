@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET, require_http_methods
 
-from approvals import decisions, review_queue
+from approvals import decisions, question_list, review_queue
+from approvals.console import bulk_form
 from approvals.console.case_page import CHANNEL, act, show
 from approvals.review_queue import Shown
 from checkpoint.errors import DecisionIncomplete
-from checkpoint.pages import cursor, page
-from checkpoint.states import Decision
+from checkpoint.pages import cursor, is_htmx, page
+from checkpoint.permissions import teams_visible_to
+from checkpoint.states import CASE_RULES, Decision
 
 _LISTS = {
     Shown.WAITING: "Waiting",
@@ -28,14 +31,27 @@ _LISTS = {
 @require_GET
 def review(request: HttpRequest) -> HttpResponse:
     """One list of the queue: what cannot be undone first, then the oldest."""
-    shown = _shown(request.GET.get("list", ""))
-    counts = review_queue.counts(request.user)
+    shown, narrowed = _shown(request.GET.get("list", "")), bulk_form.narrowed(request.GET)
+    counts = question_list.counts(request.user)
+    found = question_list.questions(request.user, shown=shown, narrowed=narrowed, after=cursor(request, "after"))
     context = {
-        "found": review_queue.queue(request.user, shown=shown, after=cursor(request, "after")),
+        "found": found,
+        "following": _query(request, after=found.following),
         "shown": shown,
         "lists": [(name, title, counts.get(name, "")) for name, title in _LISTS.items()],
+        "narrowed": narrowed,
+        "is_narrowed": narrowed != review_queue.EVERYTHING,
+        "questions": [(reason.value, rule.title) for reason, rule in CASE_RULES.items()],
+        "teams": teams_visible_to(request.user),
+        # Above the list, which polls renew without it, stands how many the list has on all of its pages.
+        "bulk": bulk_form.offered(request.user) if is_htmx(request) else bulk_form.bar(request.user, shown, narrowed),
     }
     return page(request, "review.html", "rows", context)
+
+
+def _query(request: HttpRequest, **changed: Any) -> str:
+    """That of the page's address, with something changed."""
+    return urlencode({**request.GET.dict(), **changed})
 
 
 def _shown(text: str) -> Shown:

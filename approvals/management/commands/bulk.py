@@ -15,7 +15,7 @@ from django.db.models import Model, QuerySet
 
 from approvals.bulk import jobs, queries, trail
 from approvals.bulk.preview import Preview, cut_off, preview
-from approvals.bulk.selection import PLURAL, Matching, Selection
+from approvals.bulk.selection import Matching, Selection, counted
 from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkResult
 from approvals.models import BulkJob
 from approvals.narrowing import Narrowed
@@ -78,7 +78,7 @@ class Command(ClearCommand):
 
     def _start(self, person: User, options: dict[str, Any]) -> None:
         job = jobs.start(job_id=_job(person, options).pk, person=person, channel=command_line.CHANNEL)
-        self._say(f"Started bulk job {job.pk} with {job.count} {PLURAL[job.noun]}.")
+        self._say(f"Started bulk job {job.pk} with {counted(job.noun, job.count)}.")
         if options["wait"]:
             self._follow(job)
 
@@ -155,7 +155,7 @@ def _job(person: User, options: dict[str, Any]) -> BulkJob:
 
 
 def _preview_lines(job: BulkJob, seen: Preview) -> Iterator[str]:
-    yield f"Bulk job {job.pk}: {job.kind} {job.count} {PLURAL[job.noun]}."
+    yield f"Bulk job {job.pk}: {job.kind} {counted(job.noun, job.count)}."
     if left_out := cut_off(job):
         yield left_out
     for line in seen.tools:
