@@ -50,10 +50,10 @@ def answer(approval: Approval, person: User, kind: DecisionKind = DecisionKind.A
     )  # fmt: skip
 
 
-def requested(*steps: dict[str, Any], **approval: Any) -> tuple[Workflow, JournalDriver]:
-    """A workflow whose first step waits for the approval."""
+def requested(*steps: dict[str, Any], user: User | None = None, **approval: Any) -> tuple[Workflow, JournalDriver]:
+    """A workflow, submitted by the user if one is given, whose first step waits for the approval."""
     ask(**approval)
-    workflow, driver = submit(OPAQUE, *steps), JournalDriver()
+    workflow, driver = submit(OPAQUE, *steps, user=user), JournalDriver()
     assert driver.turn() == []
     return workflow, driver
 

@@ -73,11 +73,11 @@ def effect(name: str = "effect", **arguments: Any) -> dict[str, Any]:
     return {"name": name, "tool": "effect", "arguments": {"customer": "acme", "cents": 1} | arguments}
 
 
-def submit(promises: Contract, *steps: dict[str, Any]) -> Workflow:
-    """Submits a workflow of a tool with this contract."""
+def submit(promises: Contract, *steps: dict[str, Any], user: User | None = None) -> Workflow:
+    """Submits a workflow of a tool with this contract, in the name of the account if one is given."""
     declared = Declaration("effect", "1", "An effect.", INVOICE_SCHEMA, (Variant("only", promises),))
     tools = published(declared)
-    return submit_plan(plan_of(document(*(steps or (effect(),))), tools))
+    return submit_plan(plan_of(document(*(steps or (effect(),))), tools), user)
 
 
 def step(workflow: Workflow, name: str = "effect") -> Step:

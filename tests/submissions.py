@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.documents import Document, Format, read_document
 from checkpoint.models import Team, Workflow
@@ -80,6 +82,7 @@ def submitted(*steps: dict[str, Any], **members: Any) -> Workflow:
     return submit_plan(read_plan(json.dumps(document(*steps, **members)), "json", published()))
 
 
-def submit_plan(plan: Plan) -> Workflow:
-    """The plan stored for the default team."""
-    return submit(plan, team=Team.objects.get(slug="default"), actor=ACTOR)
+def submit_plan(plan: Plan, user: User | None = None) -> Workflow:
+    """The plan stored for the default team, in the name of the account if one is given."""
+    actor = Actor(user.get_username(), "command") if user else ACTOR
+    return submit(plan, team=Team.objects.get(slug="default"), actor=actor, user=user)

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from approvals.models import Decision
-from checkpoint.models import Approval, AuditEntry, Workflow
+from checkpoint.models import Approval, AuditEntry
 from checkpoint.short_ids import short
 from checkpoint.states import ApprovalStatus, WorkflowStatus
 from checkpoint.waiting import follow
@@ -56,9 +56,8 @@ def test_one_of_two_is_said() -> None:
 
 
 def test_who_may_not_answer_gets_one_line_and_it_is_recorded() -> None:
-    workflow, _ = requested()
-    person = approver()
-    Workflow.objects.filter(pk=workflow.pk).update(submitted_by=person)
+    person = approver(groups=("Approver", "Agent"))
+    workflow, _ = requested(user=person)
     refused = answer(pending(workflow), "approve", person)
     assert (refused.code, "asked for themselves" in refused.err) == (1, True)
     stranger = answer(pending(workflow), "approve", approver("eve", team="Other"))

@@ -10,7 +10,7 @@ from django.test import Client
 
 from approvals.models import Decision
 from checkpoint import clock
-from checkpoint.models import Approval, AuditEntry, Workflow
+from checkpoint.models import Approval, AuditEntry
 from checkpoint.outcomes import Receipt
 from checkpoint.states import ApprovalStatus, StepStatus, WorkflowStatus
 from tests import factories
@@ -147,9 +147,9 @@ def test_what_one_does_not_see_does_not_exist() -> None:
 
 
 def test_s16_who_submitted_it_may_take_it_back_but_not_approve_it() -> None:
-    workflow, _ = requested()
-    person, approval = approver(), pending(workflow)
-    Workflow.objects.filter(pk=workflow.pk).update(submitted_by=person)
+    person = approver(groups=("Approver", "Agent"))
+    workflow, _ = requested(user=person)
+    approval = pending(workflow)
     client = signed_in(person)
     page = client.get(address(approval))
     assert set(answers(page)) == {"withdraw"}

@@ -210,9 +210,8 @@ def test_s15_an_answer_to_other_arguments_than_those_shown_changes_nothing() -> 
 
 
 def test_s16_nobody_approves_what_they_submitted_and_the_attempt_is_on_record() -> None:
-    workflow, _ = requested()
-    person = approver()
-    Workflow.objects.filter(pk=workflow.pk).update(submitted_by=person)
+    person = approver(groups=("Approver", "Agent"))
+    workflow, _ = requested(user=person)
     with pytest.raises(Forbidden, match="asked for themselves"):
         answer(pending(workflow), person)
     assert not Decision.objects.exists()
@@ -345,18 +344,18 @@ def test_a_policy_that_asks_others_asks_them_at_once() -> None:
 
 
 def test_the_requester_takes_the_request_back_and_a_second_press_changes_nothing() -> None:
-    workflow, _ = requested()
-    agent, approval = approver("agent", groups=("Agent",)), pending(workflow)
+    agent = approver("agent", groups=("Agent",))
+    workflow, _ = requested(user=agent)
+    approval = pending(workflow)
     with pytest.raises(Forbidden, match="Only who submitted"):
-        withdraw(approval_id=approval.pk, person=agent, channel="console", reason="wrong customer")
-    Workflow.objects.filter(pk=workflow.pk).update(submitted_by=agent)
+        withdraw(approval_id=approval.pk, person=approver(), channel="console", reason="wrong customer")
     for _ in range(2):
         withdraw(approval_id=approval.pk, person=agent, channel="console", reason="wrong customer")
     approval.refresh_from_db()
     assert (approval.status, approval.closing) == ("withdrawn", "withdrawn by agent: wrong customer")
     assert AuditEntry.objects.filter(verb="withdraw", stream_id=workflow.pk).count() == 1
     with pytest.raises(ApprovalClosed, match="withdrawn by agent: wrong customer"):
-        answer(approval, approver())
+        answer(approval, approver("bob"))
 
 
 def sent_and_asked_again(time_machine: MovableTime, **rule: Any) -> tuple[Workflow, JournalDriver, Claim]:
