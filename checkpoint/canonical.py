@@ -169,8 +169,8 @@ class _Walk:
         if value is None or value is True or value is False:
             return
         if isinstance(value, str):
-            if _UNSTORABLE.search(value):
-                self._fault(place, _string_problem(value))
+            if problem := string_problem(value):
+                self._fault(place, problem)
         elif isinstance(value, int | float):
             self._look_at_number(value, place)
         elif depth >= DEEPEST:
@@ -202,24 +202,29 @@ class _Walk:
             self._fault(place, f"a member's name must be a string, not {name!r}; quote it")
         elif not name.isascii():
             self.plain = False
-        if isinstance(name, str) and _UNSTORABLE.search(name):
-            self._fault(place, f"the member's name {_string_problem(name)}")
+        if isinstance(name, str) and (problem := string_problem(name)):
+            self._fault(place, f"the member's name {problem}")
 
     def _fault(self, place: Place, message: str) -> None:
         self.faults.append(Fault(pointer(place), message))
 
 
-def _string_problem(text: str) -> str:
+def string_problem(text: str) -> str:
+    """Why the text cannot be stored or hashed; empty where it can."""
+    if not _UNSTORABLE.search(text):
+        return ""
     if "\x00" in text:
         return "holds a NUL character (U+0000), which cannot be stored; remove it"
     return "holds half of a surrogate pair, which has no UTF-8 form; send the whole character"
 
 
-def _without_marks(value: Any) -> Any:
+def _without_marks(value: Any, depth: int = 0) -> Any:
     if isinstance(value, _Unreadable):
-        return _without_marks(value.instead)
+        return _without_marks(value.instead, depth)
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= DEEPEST:
+        return None
     if isinstance(value, dict):
-        return {name: _without_marks(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [_without_marks(item) for item in value]
-    return value
+        return {name: _without_marks(member, depth + 1) for name, member in value.items()}
+    return [_without_marks(item, depth + 1) for item in value]

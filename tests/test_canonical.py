@@ -117,7 +117,7 @@ def test_every_fault_of_a_document_is_read_at_once() -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-@pytest.mark.parametrize("depth", [101, 200_000])
+@pytest.mark.parametrize("depth", [101, 1_000, 5_000, 200_000])
 def test_endless_nesting_is_a_fault_and_no_crash(opening: str, depth: int) -> None:
     closing = {"[": "]", '{"a":': "}"}[opening]
     for text in (opening * depth, opening * depth + "1" + closing * depth):
