@@ -14,6 +14,7 @@ from approvals import case_work
 from approvals.case_work import CaseWork, said
 from approvals.models import Assignment
 from approvals.permissions import DECIDE_CASE
+from checkpoint.canonical import string_problem
 from checkpoint.errors import ActionIncomplete, AlreadyAssigned, Forbidden
 from checkpoint.models import Case, Team
 from checkpoint.transactions import one_transaction
@@ -77,7 +78,8 @@ def assign(*, case_id: UUID, to: str, person: User, channel: str, reason: str, s
     reason = case_work.checked_text("reason", reason, wanted="say in a sentence why; whoever gets the case reads it.")
     work = case_work.begin(case_id, person, channel, action="work on cases")
     case_work.require_open(work.case)
-    target = candidates(work.case.workflow.team).filter(username=to.strip()).first()
+    named = candidates(work.case.workflow.team).filter(username=to.strip())
+    target = None if string_problem(to) else named.first()
     if target is None:
         raise ActionIncomplete("to", "choose somebody of the team who may decide cases.")
     held = current(work.case)

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 
 from approvals.permissions import DECIDE_CASE
 from approvals.queries import cases_visible_to
-from checkpoint import audit, clock, workflow_rows
+from checkpoint import audit, clock, reasons, workflow_rows
 from checkpoint.errors import ActionIncomplete, CaseClosed, NotFound
 from checkpoint.models import Case
 from checkpoint.people import Actor
@@ -105,13 +105,9 @@ def checked_text(field: str, text: str, *, wanted: str, limit: int = TEXT_LIMIT)
     """The text without blanks around it.
 
     Raises:
-        ActionIncomplete: it is empty, too long or cannot be stored; `wanted` says what belongs there.
+        ActionIncomplete: it says nothing, is too long or cannot be stored; `wanted` says what belongs there.
     """
     text = text.strip()
-    if not text:
-        raise ActionIncomplete(field, wanted)
-    if len(text) > limit:
-        raise ActionIncomplete(field, f"at most {limit} characters, this has {len(text)}.")
-    if "\x00" in text:
-        raise ActionIncomplete(field, "NUL characters cannot be stored; remove them.")
+    if found := reasons.problem(text, wanted=wanted, limit=limit):
+        raise ActionIncomplete(field, found)
     return text

@@ -15,7 +15,8 @@ from django.contrib.auth.models import User
 from approvals import case_work, notices, signatures
 from approvals.models import Decision, Signature
 from approvals.signatures import GivenAnswer
-from checkpoint import denials, doorbell, recovery, step_rows, transitions
+from checkpoint import denials, doorbell, reasons, recovery, step_rows, transitions
+from checkpoint.canonical import string_problem
 from checkpoint.errors import CaseClosed, DecisionIncomplete, DecisionNotAllowed, Forbidden, NotFound, StaleView
 from checkpoint.models import Case
 from checkpoint.states import CASE_RULES, CaseReason, CaseStatus
@@ -121,14 +122,13 @@ def _earlier_answer(case: Case, given: GivenAnswer) -> Answered:
 
 
 def _check_complete(request: GivenAnswer) -> None:
-    if not request.reason:
-        raise DecisionIncomplete("reason: say in a sentence why; it is kept in the audit trail.")
-    if len(request.reason) > REASON_LIMIT:
-        raise DecisionIncomplete(f"reason: at most {REASON_LIMIT} characters, this has {len(request.reason)}.")
+    wanted = "say in a sentence why; it is kept in the audit trail."
+    if found := reasons.problem(request.reason, wanted=wanted, limit=REASON_LIMIT):
+        raise DecisionIncomplete(f"reason: {found}")
     if len(request.operation_id) > OPERATION_ID_LIMIT:
         raise DecisionIncomplete(f"operation_id: at most {OPERATION_ID_LIMIT} characters.")
-    if "\x00" in request.reason + request.operation_id:
-        raise DecisionIncomplete("reason, operation_id: NUL characters cannot be stored; remove them.")
+    if found := string_problem(request.operation_id):
+        raise DecisionIncomplete(f"operation_id: {found}.")
 
 
 def _check_guards(case: Case, row: StepRow, request: GivenAnswer) -> None:

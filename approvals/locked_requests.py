@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from checkpoint import step_rows, transitions, verdicts
+from checkpoint import reasons, step_rows, transitions, verdicts
 from checkpoint.errors import DecisionIncomplete, NotFound
 from checkpoint.models import Approval, Step
 from checkpoint.people import Actor
@@ -58,10 +58,9 @@ def lock(approval_id: UUID, person: User, actor: Actor) -> tuple[Changes, Locked
 def complete_reason(text: str) -> str:
     """The reason as it is kept. Raises DecisionIncomplete where there is none, or it is too long."""
     reason = text.strip()
-    if not reason or len(reason) > REASON_LIMIT or "\x00" in reason:
-        raise DecisionIncomplete(
-            f"reason: say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
-        )
+    wanted = f"say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
+    if found := reasons.problem(reason, wanted=wanted, limit=REASON_LIMIT):
+        raise DecisionIncomplete(f"reason: {found}")
     return reason
 
 

@@ -19,7 +19,7 @@ from approvals.policies import PolicyDocument
 from approvals.policy_checks import group_faults
 from approvals.policy_documents import in_todays_form, read_policy, stored_policy
 from approvals.policy_errors import ActivationIncomplete, PolicyInvalid, PolicyUnchanged
-from checkpoint import audit, denials, open_requests
+from checkpoint import audit, denials, open_requests, reasons
 from checkpoint.errors import Forbidden, NotFound, StaleView
 from checkpoint.models import PolicyVersion
 from checkpoint.people import Actor
@@ -137,10 +137,9 @@ def _store(text: str, actor: Actor, reason: str, current: PolicyVersion) -> Poli
 
 
 def _check_reason(reason: str) -> None:
-    if not reason:
-        raise ActivationIncomplete("reason: say in a sentence why; it is kept with the version and in the audit trail.")
-    if len(reason) > REASON_LIMIT or "\x00" in reason:
-        raise ActivationIncomplete(f"reason: at most {REASON_LIMIT} characters, and no NUL among them.")
+    wanted = "say in a sentence why; it is kept with the version and in the audit trail."
+    if found := reasons.problem(reason, wanted=wanted, limit=REASON_LIMIT):
+        raise ActivationIncomplete(f"reason: {found}")
 
 
 def _stale(current: PolicyVersion) -> StaleView:

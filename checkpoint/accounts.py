@@ -16,8 +16,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db.models import Model, QuerySet
 
-from checkpoint import denials, occasions
-from checkpoint.canonical import canonical, sha256_hex
+from checkpoint import denials, occasions, reasons
+from checkpoint.canonical import canonical, sha256_hex, string_problem
 from checkpoint.errors import ActionIncomplete, Forbidden, NotFound, StaleView
 from checkpoint.models import Team
 from checkpoint.people import ENGINE, Actor
@@ -177,6 +177,8 @@ def _require_right(by: By) -> User | None:
 
 
 def _named[M: Model](things: QuerySet[M], field: str, names: Collection[str], what: str) -> list[M]:
+    for problem in filter(None, map(string_problem, names)):
+        raise ActionIncomplete(what, f"{problem}.")
     found = list(things.filter(**{f"{field}__in": names}))
     if unknown := sorted(set(names) - {getattr(thing, field) for thing in found}):
         known = ", ".join(things.order_by(field).values_list(field, flat=True)[:20])
@@ -186,8 +188,7 @@ def _named[M: Model](things: QuerySet[M], field: str, names: Collection[str], wh
 
 def _checked(reason: str) -> str:
     text = reason.strip()
-    if not text:
-        raise ActionIncomplete("reason", "say in a sentence why; it is kept in the audit trail.")
-    if len(text) > REASON_LIMIT or "\x00" in text:
-        raise ActionIncomplete("reason", f"at most {REASON_LIMIT} characters, and no NUL.")
+    wanted = "say in a sentence why; it is kept in the audit trail."
+    if found := reasons.problem(text, wanted=wanted, limit=REASON_LIMIT):
+        raise ActionIncomplete("reason", found)
     return text

@@ -38,6 +38,11 @@ def plain(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
 
 
+def without_hidden(text: str) -> str:
+    """What of the text can be seen, blanks included."""
+    return _HIDDEN.sub("", text)
+
+
 def _code(character: str) -> SafeString:
     name = unicodedata.name(character, "control or private character")
     return format_html('<span class="hidden-character" title="{}">{}</span>', name, f"U+{ord(character):04X}")

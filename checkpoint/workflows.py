@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import audit, clock, doorbell, pinned, rulings, step_rulings, transitions
+from checkpoint import audit, clock, doorbell, pinned, reasons, rulings, step_rulings, transitions
 from checkpoint.canonical import idempotency_key, sha256_hex
 from checkpoint.decide import Policy
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
@@ -117,10 +117,9 @@ def _require_say(user: User, workflow_id: UUID) -> None:
 
 def _checked_reason(reason: str) -> str:
     reason = reason.strip()
-    if not reason or len(reason) > REASON_LIMIT or "\x00" in reason:
-        raise ActionIncomplete(
-            "reason", f"say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
-        )
+    wanted = f"say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
+    if found := reasons.problem(reason, wanted=wanted, limit=REASON_LIMIT):
+        raise ActionIncomplete("reason", found)
     return reason
 
 

@@ -22,7 +22,7 @@ from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkNoun, noun
 from approvals.decisions import REASON_LIMIT
 from approvals.models import BulkItem, BulkJob
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
-from checkpoint import audit, clock, denials
+from checkpoint import audit, clock, denials, reasons
 from checkpoint.errors import BulkJobClosed, DecisionIncomplete, Forbidden, NotFound
 from checkpoint.models.identifiers import uuid7
 from checkpoint.people import Actor
@@ -95,10 +95,9 @@ def _asked(job: BulkJob) -> dict[str, Any]:
 def _complete(reason: str) -> str:
     """Checked here as for a single answer, so that no job is prepared of which every item would be refused."""
     stripped = reason.strip()
-    if not stripped or len(stripped) > REASON_LIMIT or "\x00" in stripped:
-        raise DecisionIncomplete(
-            f"reason: say in at most {REASON_LIMIT} characters why; every answer keeps it in the audit trail."
-        )
+    wanted = f"say in at most {REASON_LIMIT} characters why; every answer keeps it in the audit trail."
+    if found := reasons.problem(stripped, wanted=wanted, limit=REASON_LIMIT):
+        raise DecisionIncomplete(f"reason: {found}")
     return stripped
 
 
