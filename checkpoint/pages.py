@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 SEEN_HEADER = "HX-PTag"
+_LONGEST_NUMBER = 9  # digits; what the database counts with has ten
 
 
 def is_htmx(request: HttpRequest) -> bool:
@@ -25,6 +26,12 @@ def cursor(request: HttpRequest, name: str) -> UUID | None:
     with suppress(ValueError):
         return UUID(request.GET.get(name, ""))
     return None
+
+
+def number(text: str | None) -> int | None:
+    """A whole number from an address or a form; None where it is none, or larger than anything that is counted."""
+    text = text or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
 
 
 def page(

@@ -113,7 +113,10 @@ def test_who_comes_second_sees_who_decided_what_and_keeps_the_text(htmx: bool) -
     assert Decision.objects.get().kind == "confirm"
 
 
-@pytest.mark.parametrize("changed", [{"step_version": "999"}, {"step_version": "x"}, {"arguments_hash": "0" * 64}])
+@pytest.mark.parametrize(
+    "changed",
+    [{"step_version": "999"}, {"step_version": "x"}, {"step_version": "9" * 5000}, {"arguments_hash": "0" * 64}],
+)
 def test_an_answer_on_what_is_no_longer_so_is_refused_beside_what_is_now(changed: dict[str, str]) -> None:
     case = asked()
     stale = answer(approver(case), case, "retry", reason="Nothing at the bank.", fields=changed)

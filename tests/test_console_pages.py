@@ -72,12 +72,19 @@ def test_long_lists_come_in_pages(auditor: Client, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "query", ["after=x", "before=x", "search=%00", "status=nonsense", "team=%F0%9F%98%80", "asked=x"]
+    "query",
+    ["after=x", "before=x", "search=%00", "status=nonsense", "team=%F0%9F%98%80", "asked=x", "%00=%00"]
+    + [f"{name}=a%00" for name in ("status", "kind", "team", "workflow_kind", "tool", "question")],
 )
 def test_odd_queries_are_harmless(auditor: Client, query: str) -> None:
     factories.case()
     for page in ("/review/", "/workflows/"):
         assert auditor.get(f"{page}?{query}").status_code == 200
+
+
+@pytest.mark.parametrize("page", ["/review/", "/workflows/", "/audit/", "/policies/", "/people/"])
+def test_whether_a_page_is_there_can_be_asked_without_reading_it(auditor: Client, page: str) -> None:
+    assert auditor.head(page).status_code == auditor.get(page).status_code
 
 
 def test_the_filter_narrows_and_shows_what_it_is(auditor: Client) -> None:

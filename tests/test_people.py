@@ -202,6 +202,14 @@ def test_a_refusal_keeps_what_was_chosen_and_typed() -> None:
     assert accounts.access_of(ada).groups == {"Operator"}
 
 
+@pytest.mark.parametrize("field", ["groups", "teams"])
+def test_what_cannot_be_stored_is_refused_at_its_field(field: str) -> None:
+    client, ada = signed_in(admin()), factories.person("ada")
+    answered = press(client, ada, active="1", **{field: ["a\0"]})
+    assert answered.status_code == 422
+    assert f"{field}: holds a NUL" in answered.text
+
+
 def test_a_form_that_is_out_of_date_shows_the_account_as_it_is() -> None:
     client, ada = signed_in(admin()), factories.person("ada")
     answered = press(client, ada, seen="0" * 64, active="1", groups=["Auditor"])

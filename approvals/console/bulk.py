@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.bulk import jobs, queries
 from approvals.bulk.states import BulkJobStatus
@@ -46,7 +46,7 @@ def _prepare(request: HttpRequest) -> HttpResponse:
     return redirect("bulk_job", job.pk)
 
 
-@require_GET
+@require_safe
 def bulk_job(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """One job: a draft's preview, or what became of its items so far."""
     return _job_page(request, job_id)

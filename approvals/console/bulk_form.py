@@ -107,7 +107,7 @@ def read(sent: QueryDict) -> Typed:
 
 def narrowed(sent: QueryDict) -> Narrowed:
     """What the queue is narrowed to, from its address or from the form."""
-    return Narrowed(**{member: sent.get(name, "").strip()[:100] for member, name in _NAMES.items()})
+    return Narrowed(**{member: sent.get(name, "").replace("\0", "").strip()[:100] for member, name in _NAMES.items()})
 
 
 def offered(person: Person) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from approvals.bulk.preview import cut_off, preview
 from approvals.bulk.selection import PLURAL, counted
 from approvals.bulk.states import BulkJobStatus, BulkResult
 from approvals.models import BulkJob
+from checkpoint.pages import number
 from checkpoint.permissions import ADMINISTER_WORKFLOW
 
 ITEMS_SHOWN = 50
@@ -60,9 +61,8 @@ def _items(job: BulkJob, request: HttpRequest) -> dict[str, Any]:
     found = queries.items(job)
     if chosen in set(BulkResult):
         found = found.filter(result=chosen)
-    after = request.GET.get("after", "")
-    if after.isascii() and after.isdigit():
-        found = found.filter(number__gt=int(after))
+    if after := number(request.GET.get("after")):
+        found = found.filter(number__gt=after)
     rows = list(queries.listed(found[: ITEMS_SHOWN + 1]))
     return {
         "rows": rows[:ITEMS_SHOWN],

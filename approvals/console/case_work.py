@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import assignments, attachments, comments, escalations, snoozes
 from approvals.attachments import File
@@ -111,7 +111,7 @@ def _attach(request: HttpRequest, case_id: UUID) -> None:
     _bound(attachments.attach, request, case_id, file=brought, reason=request.POST.get("reason", ""))()
 
 
-@require_GET
+@require_safe
 def download(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
     """The file as it was brought, held against its hash; a browser neither renders nor runs it."""
     artifact = attachments.visible_attachment(request.user, attachment_id).artifact

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import notice_channels, notice_queries, notice_settings, redelivery
 from approvals.console.case_page import CHANNEL
@@ -30,7 +30,7 @@ KIND_WORDS = {
 }
 
 
-@require_GET
+@require_safe
 def notice_list(request: HttpRequest) -> HttpResponse:
     """The newest notices, narrowed to one state by the address's query."""
     state = request.GET.get("state", "")
@@ -39,7 +39,7 @@ def notice_list(request: HttpRequest) -> HttpResponse:
     return page(request, "notices.html", "rows", {"found": found, "state": state, "states": list(NoticeState)})
 
 
-@require_GET
+@require_safe
 def notice(request: HttpRequest, notice_id: UUID) -> HttpResponse:
     """One notice with every try at sending it."""
     return _notice_page(request, notice_id)

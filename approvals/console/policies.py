@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import policy_versions
 from approvals.permissions import ADMINISTER_POLICY
@@ -29,7 +29,7 @@ CHANNEL = "console"
 VERSIONS_SHOWN = 50
 
 
-@require_GET
+@require_safe
 def policies(request: HttpRequest) -> HttpResponse:
     """The versions, newest first."""
     before = _number(request.GET.get("before"))
@@ -44,7 +44,7 @@ def policies(request: HttpRequest) -> HttpResponse:
     return page(request, "policies.html", "rows", context)
 
 
-@require_GET
+@require_safe
 def policy(request: HttpRequest, number: int) -> HttpResponse:
     """One version: its text, whole."""
     found = policy_versions.version(number)
@@ -57,7 +57,7 @@ def policy(request: HttpRequest, number: int) -> HttpResponse:
     return page(request, "policy.html", "whole", context)
 
 
-@require_GET
+@require_safe
 def difference(request: HttpRequest) -> HttpResponse:
     """Two versions side by side."""
     old = policy_versions.version(_number(request.GET.get("old")))

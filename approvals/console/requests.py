@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import request_queries, requests, withdrawals
 from approvals.console.answers import Typed
@@ -21,7 +21,7 @@ CHANNEL = "console"
 _STATUS_CODES: dict[type[CheckpointError], int] = {Conflict: 409, Forbidden: 403, DecisionIncomplete: 422}
 
 
-@require_GET
+@require_safe
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """One request with all that an answer needs."""
     return _page(request, approval_id)

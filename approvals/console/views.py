@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import decisions, question_list, review_queue
 from approvals.console import bulk_form
 from approvals.console.case_page import CHANNEL, act, show
 from approvals.review_queue import Shown
 from checkpoint.errors import DecisionIncomplete
-from checkpoint.pages import cursor, is_htmx, page
+from checkpoint.pages import cursor, is_htmx, number, page
 from checkpoint.permissions import teams_visible_to
 from checkpoint.states import CASE_RULES, Decision
 
@@ -28,7 +28,7 @@ _LISTS = {
 }
 
 
-@require_GET
+@require_safe
 def review(request: HttpRequest) -> HttpResponse:
     """One list of the queue: what cannot be undone first, then the oldest."""
     shown, narrowed = _shown(request.GET.get("list", "")), bulk_form.narrowed(request.GET)
@@ -61,7 +61,7 @@ def _shown(text: str) -> Shown:
         return Shown.WAITING
 
 
-@require_GET
+@require_safe
 def case(request: HttpRequest, case_id: UUID) -> HttpResponse:
     """One case with all that a decision needs."""
     return show(request, case_id)
@@ -75,7 +75,6 @@ def decision(request: HttpRequest, case_id: UUID) -> HttpResponse:
 
 def _answer(request: HttpRequest, case_id: UUID) -> dict[str, Any]:
     sent = request.POST
-    version = sent.get("step_version", "")
     return {
         "case_id": case_id,
         "kind": _kind(sent.get("kind", "")),
@@ -83,7 +82,7 @@ def _answer(request: HttpRequest, case_id: UUID) -> dict[str, Any]:
         "channel": CHANNEL,
         "reason": sent.get("reason", ""),
         "operation_id": sent.get("operation_id", ""),
-        "step_version": int(version) if version.isascii() and version.isdigit() else 0,
+        "step_version": number(sent.get("step_version")) or 0,
         "arguments_hash": sent.get("arguments_hash", ""),
     }
 

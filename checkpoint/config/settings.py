@@ -61,6 +61,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "checkpoint.middleware.OccasionMiddleware",
+    "checkpoint.console.middleware.StorableQueryMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "checkpoint.console.static_files.StaticFilesMiddleware",

@@ -13,7 +13,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_safe
 
 from checkpoint import audit_anchors, audit_export, audit_search, occasions
 from checkpoint.audit_filter import MACHINE, PEOPLE, AuditFilter, read_filter
@@ -27,7 +27,7 @@ _CHANNELS = ("console", "command", "api", "engine", "shell")
 _LONGEST = 200
 
 
-@require_GET
+@require_safe
 def search(request: HttpRequest) -> HttpResponse:
     """The newest entries that match, over all streams."""
     fault, found, given = "", Found([], None), _given(request.GET)
@@ -63,7 +63,7 @@ def _address(given: dict[str, str], **further: str) -> str:
     return query.urlencode()
 
 
-@require_GET
+@require_safe
 def entry(request: HttpRequest, stream: UUID, seq: int) -> HttpResponse:
     """One entry: the exact text, its hash, and what stands before and after it."""
     shown = audit_search.entry(request.user, stream, seq)
@@ -71,7 +71,7 @@ def entry(request: HttpRequest, stream: UUID, seq: int) -> HttpResponse:
     return page(request, "audit_entry.html", "entry", context)
 
 
-@require_GET
+@require_GET  # not HEAD: every export is written to the audit
 def export(request: HttpRequest) -> HttpResponseBase:
     """The entries that match, as a file that proves itself."""
     form = request.GET.get("format", "jsonl")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from checkpoint import errors, occasions
@@ -26,6 +27,21 @@ class SignedInMiddleware(LoginRequiredMiddleware):
         occasions.current().refusal = "Nobody is signed in."
         answer: HttpResponseBase = super().handle_no_permission(request, view_func)
         return answer
+
+
+class StorableQueryMiddleware:
+    """Drops NUL from the address's query: no text in the database holds one, and asking for it is an error there."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Changes the query only where it holds a NUL."""
+        pairs = [(name, value) for name, values in request.GET.lists() for value in values]
+        if any("\0" in name + value for name, value in pairs):
+            clean = [(name.replace("\0", ""), value.replace("\0", "")) for name, value in pairs]
+            request.GET = QueryDict(urlencode(clean))  # type: ignore[assignment]
+        return self.get_response(request)
 
 
 _STATUS_CODES = {errors.NotFound: 404, errors.Forbidden: 403, errors.FilterInvalid: 400, errors.RecordDamaged: 500}

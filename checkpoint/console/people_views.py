@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from checkpoint import account_queries, accounts, occasions
 from checkpoint.accounts import Access, By
@@ -17,16 +17,16 @@ _STATUS_CODES: dict[type[CheckpointError], int] = {Conflict: 409, ActionIncomple
 _LONGEST_SEARCH = 150
 
 
-@require_GET
+@require_safe
 def people(request: HttpRequest) -> HttpResponse:
     """Accounts by name, with groups, teams and last sign-in."""
-    search = request.GET.get("search", "").replace("\0", "")[:_LONGEST_SEARCH]
-    after = request.GET.get("after", "").replace("\0", "")[:_LONGEST_SEARCH]
+    search = request.GET.get("search", "")[:_LONGEST_SEARCH]
+    after = request.GET.get("after", "")[:_LONGEST_SEARCH]
     found = account_queries.people(request.user, search=search, after=after)
     return page(request, "people.html", "rows", {"found": found, "search": search})
 
 
-@require_GET
+@require_safe
 def person(request: HttpRequest, account_id: int) -> HttpResponse:
     """One account and what it may reach."""
     return _page(request, account_id)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from checkpoint import clock, permissions, pinned, queries, workflows
 from checkpoint.explanations import StepExplanation, explain
@@ -22,13 +22,13 @@ from checkpoint.workflow_records import Records, budgets_at_front
 LONGEST_SEARCH = 200
 
 
-@require_GET
+@require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """What needs people comes first."""
     return redirect("review")
 
 
-@require_GET
+@require_safe
 def workflow_list(request: HttpRequest) -> HttpResponse:
     """The newest workflows, narrowed by the address's query."""
     narrowed = _filter(request.GET)
@@ -51,7 +51,7 @@ def _filter(query: QueryDict) -> WorkflowFilter:
         kind=query.get("kind", ""),
         team=query.get("team", ""),
         asked=query.get("asked") == "1",
-        search=query.get("search", "").replace("\0", "")[:LONGEST_SEARCH],
+        search=query.get("search", "")[:LONGEST_SEARCH],
     )
 
 
@@ -63,7 +63,7 @@ def _with(query: QueryDict, **changed: Any) -> str:
     return copy.urlencode()
 
 
-@require_GET
+@require_safe
 def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     """One workflow: where it is, its plan, and who did what."""
     found = queries.visible_workflow(request.user, workflow_id)
