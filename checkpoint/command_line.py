@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -11,13 +14,16 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
 from checkpoint import denials, occasions
+from checkpoint.canonical import string_problem
 from checkpoint.errors import CheckpointError, Forbidden, NotFound
 from checkpoint.occasions import Occasion, login_name
 from checkpoint.people import Actor
 
 CHANNEL = "command"
 FAILED = 1
+MISUSED = 2
 INTERRUPTED = 130  # as shells say it: 128 and the number of SIGINT
+CUT_OFF = 141  # and of SIGPIPE
 
 
 class ClearCommand(BaseCommand):
@@ -26,11 +32,18 @@ class ClearCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Runs the command as an occasion of its own, and records a refusal that no verb has recorded.
 
-        Raises CommandError where the database is away or the person stopped it.
+        Raises CommandError where an argument is not UTF-8, the database is away or the person stopped it.
         """
+        _require_text(options)
         try:
             with occasions.begin(lambda: actor(None)) as occasion:
-                return self._run(occasion, *args, **options)
+                answer = self._run(occasion, *args, **options)
+            self.stdout.flush()
+            return answer
+        except BrokenPipeError:
+            # Nobody reads on (`| head`). What is left goes nowhere, so that closing the stream does not fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(CUT_OFF)
         except OperationalError as error:
             reason = str(error).strip().splitlines()[0]
             raise CommandError(f"The database does not answer ({reason}). Is `make up` running?") from error
@@ -48,6 +61,22 @@ class ClearCommand(BaseCommand):
                 name = type(self).__module__.rpartition(".")[2]
                 denials.record(actor=occasion.actor(), verb=name, subject=f"command {name}", reason=str(error))
             raise
+
+
+def _require_text(options: dict[str, Any]) -> None:
+    """Python hands on bytes of an argument that are not UTF-8 as half surrogates, which nothing can store or print."""
+    for name, given in options.items():
+        for text in given if isinstance(given, list | tuple) else [given]:
+            if isinstance(text, str) and string_problem(text):
+                raise CommandError(f"{name}: this is not UTF-8; nothing was done.", returncode=MISUSED)
+
+
+def seconds(text: str) -> float:
+    """An argument that says how long; infinity is for ever."""
+    with suppress(ValueError):
+        if (given := float(text)) >= 0:
+            return given
+    raise ArgumentTypeError(f"{text!r} is no number of seconds from 0 on")
 
 
 def person(name: str) -> User:

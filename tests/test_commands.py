@@ -238,6 +238,43 @@ def test_text_of_others_cannot_steer_the_terminal() -> None:
     assert "innocent<U+001B>[2J<U+202E>gnp" in run("explain", str(workflow.pk)).out
 
 
+def test_names_in_a_file_cannot_steer_the_terminal(bad_file: Path) -> None:
+    bad_file.write_text(json.dumps({"\x1b[2J\u202e": 1}))
+    ended = run("submit", str(bad_file))
+    assert (ended.code, "<U+001B>[2J<U+202E>" in ended.err, "\x1b" in ended.err) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("submit", "{good}", "--team", "\udcff"),
+        ("submit", "{good}", "--as", "\udcff"),
+        ("decide", "00000000", "retry", "--reason", "\udcff"),
+        ("decide", "00000000", "retry", "--reason", "Asked.", "--operation-id", "\udcff"),
+        ("case", "00000000", "assign", "\udcff", "--reason", "Asked."),
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_one_clear_line(good_file: Path, arguments: tuple[str, ...]) -> None:
+    ended = run(*(argument.format(good=good_file) for argument in arguments))
+    assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+    assert "not UTF-8" in ended.err
+
+
+@pytest.mark.parametrize("wait", ["-5", "nan", "soon"])
+def test_a_time_to_wait_that_is_none_is_refused_before_anything_is_stored(good_file: Path, wait: str) -> None:
+    assert "is no number of seconds" in run("submit", str(good_file), f"--wait={wait}").err
+    assert not Workflow.objects.exists()
+
+
+def test_whoever_stops_reading_gets_no_traceback() -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "manage.py", "verify_audit"]
+    ended = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, cwd=BASE_DIR, check=False)
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
 @pytest.fixture
 def case() -> Case:
     """An open question that ada may decide."""

@@ -47,7 +47,7 @@ class Command(ClearCommand):
         parser.add_argument(
             "--wait",
             nargs="?",
-            type=float,
+            type=command_line.seconds,
             const=float("inf"),
             metavar="SECONDS",
             help="then follow the step, up to verified; for ever, or so long",

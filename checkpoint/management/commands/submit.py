@@ -48,7 +48,7 @@ class Command(ClearCommand):
         parser.add_argument(
             "--wait",
             nargs="?",
-            type=float,
+            type=command_line.seconds,
             const=float("inf"),
             metavar="SECONDS",
             help="follow it; for ever, or so long",
@@ -75,7 +75,7 @@ class Command(ClearCommand):
 
     def _refuse(self, error: SubmissionInvalid, options: dict[str, Any]) -> None:
         for fault in error.faults:
-            self.stderr.write(str(fault))
+            self.stderr.write(command_line.printable(str(fault)))
         if options["json"]:
             faults = [{"path": fault.path, "message": fault.message} for fault in error.faults]
             self.stdout.write(json.dumps({"code": error.code, "faults": faults}))
