@@ -24,8 +24,7 @@ def main(workflows: int, steps: int) -> None:
         "kind": "bench",
         "prompt_version": "1",
         "steps": [
-            {"name": f"step_{number}", "tool": "bench.noop", "arguments": {"number": number}}
-            for number in range(steps)
+            {"name": f"step_{number}", "tool": "bench.noop", "arguments": {"number": number}} for number in range(steps)
         ],
     }
     plan = parse_plan(read_document(json.dumps(document).encode(), "json"), newest_tools())

@@ -25,4 +25,6 @@ def one_transaction[**P, R](verb: Callable[P, R]) -> Callable[P, R]:
 def require_transaction() -> None:
     """Raises unless a transaction is open. Helpers that write call this first."""
     if not connection.in_atomic_block:
-        raise transaction.TransactionManagementError("this helper writes and must be called inside a verb's transaction")
+        raise transaction.TransactionManagementError(
+            "this helper writes and must be called inside a verb's transaction"
+        )

@@ -430,7 +430,6 @@ def test_a_policy_under_which_the_machine_would_spin_is_refused(wrong: dict[str,
         Policy(**wrong)
 
 
-
 def test_a_provider_that_is_still_at_work_is_not_a_question_before_the_call_is_over() -> None:
     """Five lookups fit into the first ten seconds of a call that may take thirty."""
     asked_early = replace(CUT_OFF, inspection_count=5)

@@ -50,7 +50,8 @@ def test_a_decision_needs_a_reason_that_is_seen(fields: dict[str, str]) -> None:
             channel="console",
             step_version=1,
             arguments_hash="",
-            **answer,
+            reason=answer["reason"],
+            operation_id=answer["operation_id"],
         )
 
 

@@ -30,8 +30,7 @@ class NoticeTimer(models.Model):
             ),
             models.CheckConstraint(
                 name="notice_timer_about_one_thing",
-                condition=models.Q(case=None, approval__isnull=False)
-                | models.Q(case__isnull=False, approval=None),
+                condition=models.Q(case=None, approval__isnull=False) | models.Q(case__isnull=False, approval=None),
             ),
         ]
 
