@@ -25,7 +25,7 @@ DEMANDS: list[Callable[[str], object]] = [
     jobs._complete,
     policy_versions._check_reason,
     accounts._checked,
-    workflows._checked_reason,
+    workflows.checked_reason,
     lambda text: case_work.checked_text("reason", text, wanted="say why"),
 ]
 
@@ -41,7 +41,7 @@ def test_what_says_nothing_or_cannot_be_stored_is_no_reason(text: str) -> None:
     "fields", [{"reason": text} for text in [*NOTHING, *UNSTORABLE]] + [{"operation_id": "\ud800"}]
 )
 def test_a_decision_needs_a_reason_that_is_seen(fields: dict[str, str]) -> None:
-    answer = {"reason": "I looked.", "operation_id": "", **fields}
+    given = {"reason": "I looked.", "operation_id": "", **fields}
     with pytest.raises(DecisionIncomplete, match=next(iter(fields))):
         decisions.decide(
             case_id=uuid4(),
@@ -50,7 +50,8 @@ def test_a_decision_needs_a_reason_that_is_seen(fields: dict[str, str]) -> None:
             channel="console",
             step_version=1,
             arguments_hash="",
-            **answer,
+            reason=given["reason"],
+            operation_id=given["operation_id"],
         )
 
 

@@ -40,7 +40,7 @@ class StorableQueryMiddleware:
         pairs = [(name, value) for name, values in request.GET.lists() for value in values]
         if any("\0" in name + value for name, value in pairs):
             clean = [(name.replace("\0", ""), value.replace("\0", "")) for name, value in pairs]
-            request.GET = QueryDict(urlencode(clean))  # type: ignore[assignment]
+            request.GET = QueryDict(urlencode(clean))
         return self.get_response(request)
 
 
