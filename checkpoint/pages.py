@@ -34,6 +34,11 @@ def number(text: str | None) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
 
 
+def is_shown(request: HttpRequest, seen: str) -> bool:
+    """Whether htmx asks for a part that the browser shows already. Then `page` answers 204, and needs no context."""
+    return is_htmx(request) and request.headers.get(SEEN_HEADER) == seen
+
+
 def page(
     request: HttpRequest,
     template: str,
@@ -53,7 +58,7 @@ def page(
     """
     if not is_htmx(request):
         return _private(HttpResponse(render_to_string(template, {**context, "seen": seen}, request), status=status))
-    if status == 200 and seen is not None and request.headers.get(SEEN_HEADER) == seen:
+    if status == 200 and seen is not None and is_shown(request, seen):
         return _private(HttpResponse(status=204))
     text = render_to_string(f"{template}#{part}", {**context, "seen": seen}, request)
     text += render_to_string("nav_review.html", {"fragment": True}, request)

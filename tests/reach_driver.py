@@ -14,6 +14,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from approvals.bulk import work
+from approvals.models import BulkItem
 from checkpoint import accounts
 from checkpoint.models import Case
 from tests.console_driver import HTMX
@@ -115,6 +117,21 @@ class Fragment(Page):
     """The console as htmx asks for it."""
 
     headers = HTMX
+
+
+class Bulk(Page):
+    """Bulk jobs in the console, worked through here; the answer is what became of the one item."""
+
+    def decide_case(self, world: World) -> Answer:
+        """Prepares a job of one case, starts it, and works on it."""
+        prepared = self.post("/bulk-jobs/", {"kind": "confirm", "case": str(world.case.pk), "selected": "ticked"})
+        if prepared is not Answer.DONE:
+            return prepared
+        item = BulkItem.objects.get(case=world.case)
+        started = self.post(f"/bulk-jobs/{item.job_id}/start/", {})
+        work.work(seconds=60)
+        item.refresh_from_db()
+        return {"done": Answer.DONE, "refused": Answer.REFUSED}.get(item.result, started)
 
 
 class CommandLine:

@@ -188,7 +188,7 @@ def test_an_incomplete_answer_keeps_what_was_typed(htmx: bool) -> None:
     workflow, _ = requested()
     refused = press(signed_in(approver()), pending(workflow), "reject", htmx=htmx, reason="x" * 4001)
     assert refused.status_code == 422
-    assert "Say in at most 4000 characters why" in refused.text
+    assert "At most 4000 characters, this has 4001" in refused.text
     assert answers(refused)["reject"]["fields"]["reason"] == "x" * 4001
     assert answers(refused)["approve"]["fields"]["reason"] == ""
     assert ("<html" in refused.text) != htmx

@@ -12,10 +12,12 @@ from django.contrib.auth.models import User
 
 from approvals import attachments
 from approvals.attachments import File
+from approvals.decisions import decide
 from approvals.models import Attachment
 from checkpoint import artifacts, audit
 from checkpoint.errors import ActionIncomplete, Forbidden, NotFound, TooMany
 from checkpoint.models import Artifact, Case, Evidence, Workflow
+from checkpoint.states import Decision, StepStatus
 from tests import factories
 from tests.case_driver import at_once, entries, onlooker, raised, stranger, worker
 
@@ -133,3 +135,18 @@ def test_a_file_can_be_brought_to_a_closed_case() -> None:
     case = factories.case()
     Case.objects.filter(pk=case.pk).update(status="settled", closing="a late receipt", closed_at=case.opened_at)
     attach(case, worker(case))
+
+
+def test_s38_it_did_happen_here_is_the_id_and_here_is_the_statement() -> None:
+    case = factories.case()
+    ada = worker(case)
+    brought = attach(case, ada)
+    decide(
+        case_id=case.pk, kind=Decision.CONFIRM, person=ada, channel="console", reason="It is on the statement.",
+        operation_id="op_77", step_version=case.step_version, arguments_hash=case.arguments_hash,
+    )  # fmt: skip
+    case.step.refresh_from_db()
+    assert (case.step.status, case.step.operation_id) == (StepStatus.COMMITTED, "op_77")
+    attested = Evidence.objects.filter(step=case.step, kind="attestation").order_by("id")
+    assert [(found.finding, found.operation_id) for found in attested] == [("file", ""), ("confirmed", "op_77")]
+    assert attested[0].pk == brought.evidence_id

@@ -12,13 +12,13 @@ from approvals.decisions import decide
 from approvals.models import Decision, Signature
 from checkpoint import audit, workflows
 from checkpoint.models import Approval, Case, Step, Workflow
-from checkpoint.outcomes import OutcomeUnknown, Receipt
+from checkpoint.outcomes import OutcomeUnknown, Receipt, Refused
 from checkpoint.people import Actor
 from checkpoint.states import ApprovalStatus, CaseReason, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from tests import factories
 from tests.case_driver import put_in_force, worker
-from tests.journal_driver import OPAQUE, JournalDriver, case, step, submit
+from tests.journal_driver import OPAQUE, JournalDriver, answer, case, step, submit
 from tests.time_driver import MovableTime
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -141,3 +141,21 @@ def test_that_an_effect_may_have_happened_twice_stays_a_question_whatever_become
     driver.report(claim, Receipt(operation_id="op_9"))
     twice.refresh_from_db()
     assert twice.status == CaseStatus.OPEN
+
+
+@pytest.mark.parametrize("late", [Receipt(operation_id="op_9"), Refused("no such card", "declined")])
+def test_s24_what_was_decided_is_not_asked_again_whatever_comes_later(late: Any, time_machine: MovableTime) -> None:
+    put_in_force({"rules": []})
+    workflow, driver = submit(OPAQUE), JournalDriver()
+    claim = driver.claim()
+    driver.report(claim, OutcomeUnknown("the connection broke"))
+    answer(case(workflow), DecisionKind.CONFIRM, operation_id="op_9")
+    driver.turn()
+    assert step(workflow).status == StepStatus.VERIFIED
+    driver.report(claim, late)
+    put_in_force({"rules": [FOUR_EYES]})
+    time_machine.pass_seconds(86_400)
+    assert driver.turn() == []
+    assert (step(workflow).status, step(workflow).standing) == (StepStatus.VERIFIED, "attested")
+    assert case(workflow).status == CaseStatus.DECIDED, "the only question that was ever asked"
+    assert Decision.objects.get().kind == "confirm"

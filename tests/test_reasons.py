@@ -14,7 +14,8 @@ from approvals import case_work, decisions, locked_requests, policy_versions
 from approvals.bulk import jobs
 from checkpoint import accounts, reasons, workflows
 from checkpoint.config.environment import BASE_DIR
-from checkpoint.errors import CheckpointError, DecisionIncomplete
+from checkpoint.errors import ActionIncomplete, CheckpointError, DecisionIncomplete
+from checkpoint.people import ENGINE
 from checkpoint.states import Decision
 
 NOTHING = ["", " \n", "\u200b", "\u202e", "\u00a0\u2028\u2029", "\ufeff\u2060", "\u2800", "\u3164", "\x07"]
@@ -25,7 +26,6 @@ DEMANDS: list[Callable[[str], object]] = [
     jobs._complete,
     policy_versions._check_reason,
     accounts._checked,
-    workflows._checked_reason,
     lambda text: case_work.checked_text("reason", text, wanted="say why"),
 ]
 
@@ -37,11 +37,18 @@ def test_what_says_nothing_or_cannot_be_stored_is_no_reason(text: str) -> None:
             demand(text)
 
 
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("text", ["\u200b", *UNSTORABLE])
+def test_winding_down_needs_a_reason_that_is_seen(text: str) -> None:
+    with pytest.raises(ActionIncomplete, match="reason: "):
+        workflows.abandon(workflow_id=uuid4(), actor=ENGINE, reason=text)
+
+
 @pytest.mark.parametrize(
     "fields", [{"reason": text} for text in [*NOTHING, *UNSTORABLE]] + [{"operation_id": "\ud800"}]
 )
 def test_a_decision_needs_a_reason_that_is_seen(fields: dict[str, str]) -> None:
-    answer = {"reason": "I looked.", "operation_id": "", **fields}
+    given = {"reason": "I looked.", "operation_id": "", **fields}
     with pytest.raises(DecisionIncomplete, match=next(iter(fields))):
         decisions.decide(
             case_id=uuid4(),
@@ -50,8 +57,8 @@ def test_a_decision_needs_a_reason_that_is_seen(fields: dict[str, str]) -> None:
             channel="console",
             step_version=1,
             arguments_hash="",
-            reason=answer["reason"],
-            operation_id=answer["operation_id"],
+            reason=given["reason"],
+            operation_id=given["operation_id"],
         )
 
 

@@ -64,8 +64,8 @@ def create(
 @one_transaction
 def _create(draft: BulkJob, selection: Selection) -> BulkJob:
     person = User.objects.get(username=draft.person_name)
+    frozen = freeze(person, draft.noun, selection)  # what one cannot see comes before what one may not do
     require(person, _RIGHTS[draft.noun], action=f"answer {PLURAL[draft.noun]}")
-    frozen = freeze(person, draft.noun, selection)
     draft.matched, draft.count, draft.frozen_at = frozen.matched, len(frozen.rows), clock.now()
     BulkJob.objects.bulk_create([draft], ignore_conflicts=True)
     job = BulkJob.objects.select_for_update().get(pk=draft.pk)

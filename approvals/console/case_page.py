@@ -24,7 +24,7 @@ from checkpoint.errors import (
     Forbidden,
 )
 from checkpoint.models import AuditStream, Case
-from checkpoint.pages import is_htmx, page
+from checkpoint.pages import is_htmx, is_shown, page
 from checkpoint.permissions import Person
 from checkpoint.states import STEP_TERMINAL, CaseStatus, StepStatus
 
@@ -75,8 +75,10 @@ def act(
 def show(request: HttpRequest, case_id: UUID, typed: Typed | None = None, status: int = 200) -> HttpResponse:
     """One case as this person sees it. Raises NotFound."""
     found = queries.visible_case(request.user, case_id)
-    context = _context(found, request.user, typed or Typed()) | _work(found, request)
-    return page(request, "case.html", "answer", context, status=status, seen=_seen(found))
+    seen = _seen(found)
+    polled = request.method == "GET" and is_shown(request, seen)
+    context = {} if polled else _context(found, request.user, typed or Typed()) | _work(found, request)
+    return page(request, "case.html", "answer", context, status=status, seen=seen)
 
 
 def _refused(request: HttpRequest, case_id: UUID, form: str, refusal: CheckpointError) -> HttpResponse:
