@@ -15,7 +15,8 @@ LEGAL = [(reason, kind) for reason in CaseReason for kind in CASE_RULES[reason].
 
 
 def contract(recovery: RecoveryClass) -> Contract:
-    return Contract(recovery=recovery, reversibility=Reversibility.COMPENSABLE, can_inspect=True)
+    lookup = recovery is not RecoveryClass.OPAQUE
+    return Contract(recovery=recovery, reversibility=Reversibility.COMPENSABLE, can_inspect=lookup)
 
 
 def situation(reason: CaseReason, **fields: object) -> Situation:
