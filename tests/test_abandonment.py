@@ -243,3 +243,16 @@ def test_the_command_acts_with_the_rights_of_whom_it_names() -> None:
     assert command(*words, "root")[0] == 0
     admin("ruth")
     assert command(*words, "ruth")[0] == 3
+
+
+def test_a_question_of_a_workflow_that_is_wound_down_says_that_nothing_is_sent_any_more() -> None:
+    workflow = factories.workflow()
+    asked = factories.case(factories.step(workflow, StepStatus.UNCERTAIN))
+    factories.step(workflow)
+    client = signed_in(factories.person("ada", groups=["Approver"], teams=[workflow.team]))
+    assert "again with the same key" in client.get(f"/cases/{asked.pk}/").text
+    abandon(workflow, admin())
+    page = client.get(f"/cases/{asked.pk}/").text
+    assert "again with the same key" not in page
+    assert "Nothing is sent: the workflow is being wound down." in page
+    assert "it will happen twice" not in page

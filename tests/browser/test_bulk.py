@@ -119,7 +119,7 @@ def test_requests_are_ticked_beside_cases_and_answered_apart(visit: Visit, ada: 
     expect(page.get_by_role("status")).to_have_text("0 of 1")
     run(BulkJob.objects.get())
     expect(page.get_by_role("heading", name="All have their result")).to_be_visible()
-    page.get_by_role("link", name="May it run?").click()
+    page.get_by_role("link", name="May this run?").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("run")
 
 
