@@ -78,6 +78,47 @@ BEGIN
 END $$;
 """
 
+COMPLETED_HAS_STEPS = """
+CREATE FUNCTION checkpoint_completed_has_steps() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM checkpoint_step WHERE workflow_id = NEW.id) THEN
+    RAISE EXCEPTION 'checkpoint law completed_has_steps: workflow % has no steps', NEW.id
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+"""
+
+RECEIPT_OF_OWN_STEP = """
+CREATE FUNCTION checkpoint_receipt_of_own_step() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM checkpoint_evidence WHERE id = NEW.receipt_id AND step_id = NEW.id) THEN
+    RAISE EXCEPTION 'checkpoint law receipt_of_own_step: evidence % is not about step %', NEW.receipt_id, NEW.id
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+"""
+
+SUBMITTER_IS_ERASED = """
+CREATE FUNCTION checkpoint_submitter_is_erased() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  -- At the commit, because whoever erases an account cuts the links to it first.
+  IF EXISTS (SELECT FROM auth_user WHERE id = OLD.submitted_by_id) THEN
+    RAISE EXCEPTION 'checkpoint law submitter_is_erased: who submitted workflow % still has an account', NEW.id
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  RETURN NULL;
+END $$;
+"""
+
+# Those that came with `results`; the first ones are in FUNCTIONS.
+RESULT_FUNCTIONS = {
+    "checkpoint_completed_has_steps": COMPLETED_HAS_STEPS,
+    "checkpoint_receipt_of_own_step": RECEIPT_OF_OWN_STEP,
+    "checkpoint_submitter_is_erased": SUBMITTER_IS_ERASED,
+}
+
 FUNCTIONS = {
     "checkpoint_refuse": REFUSE,
     "checkpoint_workflow_may_end": WORKFLOW_END,
@@ -141,6 +182,39 @@ def approvals() -> Iterable[str]:
 def plan_approvals() -> Iterable[str]:
     """SQL by which the shares of a plan's approval stay together."""
     yield law("checkpoint_approval", "plan_is_fixed", "UPDATE", changed("part_of_id", "plan_hash"))
+
+
+# What a verified step came to. Its version, wait and lease are free: a late report still touches them.
+_RESULT = (
+    "standing", "operation_id", "receipt_id", "attempts_allowed", "attempt_count", "committed_at", "verified_at",
+)  # fmt: skip
+
+
+def results() -> Iterable[str]:
+    """SQL by which a receipt is the step's own, a verified result stands, and who submitted a workflow stays known."""
+    yield from RESULT_FUNCTIONS.values()
+    step, workflow = "checkpoint_step", "checkpoint_workflow"
+    yield law(step, "begins_without_receipt", "INSERT", "NEW.receipt_id IS NOT NULL")
+    yield (
+        f"CREATE TRIGGER law_receipt_of_own_step BEFORE UPDATE ON {step} FOR EACH ROW"
+        f" WHEN (NEW.receipt_id IS NOT NULL AND ({changed('receipt_id')}))"
+        " EXECUTE FUNCTION checkpoint_receipt_of_own_step();"
+    )
+    yield law(step, "verified_stands", "UPDATE", f"OLD.status = 'verified' AND ({changed(*_RESULT)})")
+    yield (
+        f"CREATE TRIGGER law_completed_has_steps BEFORE UPDATE OF status ON {workflow} FOR EACH ROW"
+        " WHEN (NEW.status = 'completed' AND OLD.status <> NEW.status)"
+        " EXECUTE FUNCTION checkpoint_completed_has_steps();"
+    )
+    yield law(
+        workflow, "submitter_is_fixed", "UPDATE", f"NEW.submitted_by_id IS NOT NULL AND ({changed('submitted_by_id')})"
+    )
+    yield (
+        f"CREATE CONSTRAINT TRIGGER law_submitter_is_erased AFTER UPDATE OF submitted_by_id ON {workflow}"
+        " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+        " WHEN (OLD.submitted_by_id IS NOT NULL AND NEW.submitted_by_id IS NULL)"
+        " EXECUTE FUNCTION checkpoint_submitter_is_erased();"
+    )
 
 
 def uninstall() -> str:

@@ -93,7 +93,8 @@ def ready_to_end(status: StepStatus) -> tuple[Workflow, Step]:
 
 
 def adding(step: Step) -> dict[str, object]:
-    return {"row": step.pk, "values": json.dumps({"id": str(uuid.uuid4()), "name": "late", "status": "prepared"})}
+    added = {"id": str(uuid.uuid4()), "name": "late", "status": "prepared", "receipt_id": None}
+    return {"row": step.pk, "values": json.dumps(added)}
 
 
 @pytest.mark.parametrize(
