@@ -9,12 +9,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from approvals import assignments, comments, snoozes
-from approvals.models import Assignment, Attachment, Comment, Decision, Escalation, Signature, Snooze
-from checkpoint.models import AuditEntry, Case, Step
-from checkpoint.states import StepStatus
+from approvals.models import Assignment, Attachment, Comment, Decision, Escalation, Snooze
+from checkpoint.models import AuditEntry, Case
 from tests import factories
-from tests.case_driver import entries, form, offers, onlooker, press, put_in_force, send, stranger, worker
-from tests.console_driver import HTMX, Forms, answer, answers, signed_in
+from tests.case_driver import entries, form, offers, onlooker, press, send, stranger, worker
+from tests.console_driver import HTMX, Forms, answer, signed_in
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -130,14 +129,6 @@ def test_an_incomplete_form_is_refused_beside_its_field_and_keeps_what_was_typed
     assert not ACTIONS[action][1].objects.exists()
 
 
-def test_a_file_that_is_too_large_is_refused_with_the_limit(settings: Any) -> None:
-    settings.CHECKPOINT_LARGEST_ATTACHMENT = 1000
-    case = asked()
-    refused = press(worker(case), case, "files", file=statement(b"x" * 1001), reason="It is large.")
-    assert (refused.status_code, "At most 1,000 bytes" in refused.text) == (422, True)
-    assert form(refused, "files")["fields"]["reason"] == "It is large."
-
-
 @pytest.mark.parametrize("htmx", [False, True], ids=["plain", "htmx"])
 @pytest.mark.parametrize("action", ["claim", "snooze", "escalation"])
 def test_s11_who_comes_second_is_told_who_was_first_and_keeps_the_text(action: str, htmx: bool) -> None:
@@ -234,33 +225,6 @@ def test_hostile_words_are_shown_and_do_nothing() -> None:
     assert page.count("U+202E") >= 4
 
 
-def test_a_file_is_handed_out_as_an_attachment_that_no_browser_runs() -> None:
-    case = asked()
-    client = signed_in(worker(case))
-    html = SimpleUploadedFile('e"vil\u202e.html', b"<script>alert(1)</script>", content_type="text/html")
-    press(client, case, "files", file=html, reason="A page.")
-    address = f"/files/{Attachment.objects.get().pk}/"
-    answered = client.get(address)
-    assert answered.content == b"<script>alert(1)</script>"
-    assert answered["Content-Type"] == "application/octet-stream"
-    assert answered["Content-Disposition"].startswith("attachment;")
-    assert "%E2%80%AE" not in answered["Content-Disposition"]
-    assert answered["X-Content-Type-Options"] == "nosniff"
-    assert signed_in(stranger()).get(address).status_code == 404
-    assert signed_in(onlooker(case)).get(address).status_code == 200
-
-
-def test_a_file_whose_bytes_were_changed_is_not_handed_out(storage: Path) -> None:
-    case = asked()
-    client = signed_in(worker(case))
-    press(client, case, "files", **filled("files"))
-    (kept,) = [path for path in storage.rglob("*") if path.is_file()]
-    kept.write_bytes(b"PAID")
-    answered = client.get(f"/files/{Attachment.objects.get().pk}/")
-    assert answered.status_code == 500
-    assert "do not match their SHA-256" in answered.text
-
-
 def test_many_comments_are_shown_in_part_with_a_way_to_all() -> None:
     case = asked()
     ada = worker(case)
@@ -272,55 +236,6 @@ def test_many_comments_are_shown_in_part_with_a_way_to_all() -> None:
     assert "word 04" not in page
     assert "Show all 25" in page
     assert "word 04" in client.get(f"/cases/{case.pk}/?comments=all").text
-
-
-FOUR_EYES = {
-    "rules": [{
-        "name": "four eyes",
-        "set": {"decisions": {"outcome_unknown": {"confirm": {"needed": 2}, "retry": {"groups": ["Approver"]}}}},
-    }]
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("htmx", [False, True], ids=["plain", "htmx"])
-def test_s31_one_of_two_is_visible_and_the_first_persons_button_is_gone(htmx: bool) -> None:
-    put_in_force(FOUR_EYES)
-    case = asked()
-    ada, joan = signed_in(worker(case)), signed_in(worker(case, "joan"))
-    assert "Needs 2 people" in ada.get(f"/cases/{case.pk}/").text
-    signed = answer(ada, case, "confirm", reason="It is on the statement.", htmx=htmx)
-    page = signed if htmx else ada.get(signed["Location"])
-    assert answers(page) == {}
-    assert "You answered “confirm”" in page.text
-    other = joan.get(f"/cases/{case.pk}/")
-    assert "<strong>1 of 2</strong>" in other.text
-    assert "It is on the statement." in other.text
-    assert set(answers(other)) == {"confirm", "retry"}
-    answer(joan, case, "confirm", reason="So it is.")
-    decided = joan.get(f"/cases/{case.pk}/").text
-    assert "joan</bdi> answered: confirm" in decided
-    assert "Before, <bdi>ada</bdi> answered confirm" in decided
-    assert Step.objects.get().status == StepStatus.COMMITTED
-
-
-def test_s31_an_answer_that_the_policy_keeps_for_others_has_no_button_and_says_so() -> None:
-    put_in_force(FOUR_EYES)
-    case = asked()
-    operator = signed_in(worker(case, "opal", "Operator"))
-    page = operator.get(f"/cases/{case.pk}/")
-    assert set(answers(page)) == {"confirm"}
-    assert "The policy wants somebody of Approver for this" in page.text
-    confirm = answers(page)["confirm"]
-    refused = operator.post(confirm["action"], {**confirm["fields"], "kind": "retry", "reason": "I try."})
-    assert (refused.status_code, Signature.objects.exists()) == (403, False)
-
-
-def test_an_unreadable_policy_offers_no_answer_and_says_why() -> None:
-    put_in_force({"rules": [{"name": "broken", "set": {"decisions": {"outcome_unknown": {"explode": {}}}}}]})
-    case = asked()
-    page = signed_in(worker(case)).get(f"/cases/{case.pk}/")
-    assert answers(page) == {}
-    assert "cannot be read" in page.text
 
 
 def test_a_page_that_shows_everything_is_not_sent_again_and_one_that_does_not_is() -> None:

@@ -93,8 +93,7 @@ def _said_and_brought(case: Case) -> Iterator[str]:
     for comment in case.comments.order_by("-pk")[:COMMENTS_SHOWN][::-1]:
         yield f"  {printable(comment.person_name)} at {said(comment.commented_at)}: {printable(comment.text)}"
     for file in case.attachments.select_related("artifact"):
-        kept = file.artifact
-        by = printable(file.person_name)
+        kept, by = file.artifact, printable(file.person_name)
         yield f"  file {printable(kept.name)}, {kept.size} bytes, sha256 {kept.sha256}, by {by}"
 
 
