@@ -52,6 +52,7 @@ HAPPENING = {
     StepStatus.FAILED: "The step did not take effect and will be sent again.",
     StepStatus.UNCERTAIN: "Whether it took effect is still not known.",
     StepStatus.ABANDONED: "The step has ended; nothing more is sent for it.",
+    StepStatus.SUPERSEDED: "Another step took its place; nothing is sent for this one.",
 }
 
 ABOUT_OUTCOME = frozenset(

@@ -15,12 +15,14 @@ class RequestAnswer(StrEnum):
 
     APPROVE = "approve"
     REJECT = "reject"
+    REQUEST_CHANGES = "request_changes"
     WITHDRAW = "withdraw"
 
 
 TITLES = {
     RequestAnswer.APPROVE: "Yes, it may run",
     RequestAnswer.REJECT: "No, it must not run",
+    RequestAnswer.REQUEST_CHANGES: "Not like this",
     RequestAnswer.WITHDRAW: "Take it back",
 }
 
@@ -49,7 +51,7 @@ class Asking:
 
 def sentence(kind: RequestAnswer, asking: Asking) -> str:
     """What the answer will do."""
-    parts = _approve(asking) if kind is RequestAnswer.APPROVE else _end(asking)
+    parts = {RequestAnswer.APPROVE: _approve, RequestAnswer.REQUEST_CHANGES: _send_back}.get(kind, _end)(asking)
     return " ".join(part for part in parts if part)
 
 
@@ -72,6 +74,11 @@ def _approve(asking: Asking) -> list[str]:
     wait = asking.rule.wait_seconds
     first = f" {duration(wait)} from now; until then it can be withdrawn" if wait else " as soon as a worker is free"
     return [f"{sent}, with exactly what is shown here,{first}."]
+
+
+def _send_back(asking: Asking) -> list[str]:
+    what = f"“{asking.step}”" if asking.covered == 1 else f"“{asking.step}” and {_others(asking.covered - 1)}"
+    return [f"Sends nothing. The agent reads your reason and can change {what}; then it is asked about anew."]
 
 
 def _end(asking: Asking) -> list[str]:

@@ -28,6 +28,8 @@ from checkpoint.states import Decision as DecisionKind
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
 
+_KINDS = (DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.REQUEST_CHANGES)
+
 
 @dataclass(frozen=True)
 class _Answer:
@@ -59,7 +61,8 @@ def answer(
     """Records one person's answer, and opens or closes the gate when it is the deciding one.
 
     Args:
-        kind: approve or reject. One rejection is enough.
+        kind: approve, reject or request_changes. Of the last two one is enough; the last sends the steps back to the
+            agent, and nothing of them runs until it has changed one.
         arguments_hash: the hash of the arguments that the person was shown (S15).
         alongside: writes what belongs to the decision, in its transaction; what it raises undoes both. It is not called
             for an answer that was given before.
@@ -70,6 +73,7 @@ def answer(
         DecisionIncomplete: no reason, or it is too long.
         ApprovalClosed: it was answered, used, withdrawn or ran out already (S11, S13, S19).
         StaleView: the arguments are not those that the person was shown.
+        DecisionNotAllowed: another kind; or changes are asked for of what was sent already.
     """
     given = _Answer(approval_id, kind, person, channel, reason.strip(), arguments_hash, alongside)
     _check_complete(given)
@@ -97,6 +101,8 @@ def _answer(given: _Answer) -> Decision:
     decision = _record(changes, approval, given)
     if given.kind is DecisionKind.REJECT:
         _reject(changes, request, given)
+    elif given.kind is DecisionKind.REQUEST_CHANGES:
+        _send_back(changes, request, given)
     elif approval.decisions.filter(kind=DecisionKind.APPROVE).count() >= rule.needed:
         _approve(changes, request, rule)
     changes.finish()
@@ -108,8 +114,8 @@ def _answer(given: _Answer) -> Decision:
 
 
 def _check_complete(given: _Answer) -> None:
-    if given.kind not in (DecisionKind.APPROVE, DecisionKind.REJECT):
-        raise DecisionNotAllowed("A request for approval is answered with approve or reject.")
+    if given.kind not in _KINDS:
+        raise DecisionNotAllowed(f"A request for approval is answered with {', '.join(_KINDS)}.")
     complete_reason(given.reason)
 
 
@@ -172,3 +178,14 @@ def _reject(changes: Changes, request: LockedRequest, given: _Answer) -> None:
         share.closed_at = changes.now
     Approval.objects.bulk_update(request.shares, ["status", "closed_at"])
     end_step(changes, step, f"{given.actor.name} rejected it: {given.reason}")
+
+
+def _send_back(changes: Changes, request: LockedRequest, given: _Answer) -> None:
+    if any(share.step.attempt_count for share in request.shares):
+        raise DecisionNotAllowed("A call with these arguments was sent already: approve or reject sending it again.")
+    for share in request.shares:
+        share.send_back()
+        share.closing = f"{given.actor.name} asks for changes: {given.reason}"
+    Approval.objects.bulk_update(request.shares, ["status", "closing"])
+    for row in step_rows.of_ids(share.step_id for share in request.shares).values():
+        changes.note(row, "send_back", reason=given.reason, details={"approval": str(request.asked_about.pk)})

@@ -70,9 +70,9 @@ WHERE id = %(id)s AND status = 'approved'
 # The shares of a plan end together: what is left of it is not what was asked for.
 _END = """
 UPDATE checkpoint_approval SET status = %(status)s, closed_at = %(now)s, closing = %(how)s
-WHERE status IN ('pending', 'approved') AND id IS DISTINCT FROM %(spare)s AND coalesce(part_of_id, id) IN (
+WHERE status IN ('pending', 'approved', 'returned') AND id IS DISTINCT FROM %(spare)s AND coalesce(part_of_id, id) IN (
   SELECT coalesce(part_of_id, id) FROM checkpoint_approval
-  WHERE step_id = ANY(%(steps)s) AND status IN ('pending', 'approved'))
+  WHERE step_id = ANY(%(steps)s) AND status IN ('pending', 'approved', 'returned'))
 """
 
 

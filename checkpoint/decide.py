@@ -186,7 +186,7 @@ def next_action(facts: StepFacts, contract: Contract, policy: Policy, now: datet
             return (_not_before(facts, now) or Verify()) if contract.can_verify else ConcludeVerified()
         case StepStatus.FAILED:
             return _retry(facts, now)
-        case StepStatus.UNCERTAIN | StepStatus.VERIFIED | StepStatus.ABANDONED:
+        case StepStatus.UNCERTAIN | StepStatus.VERIFIED | StepStatus.ABANDONED | StepStatus.SUPERSEDED:
             return Nothing()
 
 

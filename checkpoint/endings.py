@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from checkpoint.models import Approval, Case, Step, Workflow
-from checkpoint.states import UNSETTLED, ApprovalStatus, CaseReason, CaseStatus, StepStatus
+from checkpoint.states import OPEN_REQUESTS, UNSETTLED, CaseReason, CaseStatus, StepStatus
 from checkpoint.transitions import WINDS_DOWN
 
 SHOWN = 50
@@ -57,13 +57,12 @@ def of(workflow: Workflow) -> Ending:
     """The ending that `workflows.abandon` would bring about."""
     going = workflow.steps.filter(status__in=WINDS_DOWN)
     cases = Case.objects.filter(step__in=going, status=CaseStatus.OPEN).exclude(reason=CaseReason.DUPLICATE_EFFECT)
-    unused = [ApprovalStatus.PENDING, ApprovalStatus.APPROVED]
     return Ending(
         ending=_some(going),
         in_the_air=_some(workflow.steps.filter(status__in=UNSETTLED)),
         stay=_some(workflow.steps.filter(status=StepStatus.VERIFIED)),
         questions=cases.count(),
-        requests=Approval.objects.filter(step__in=going, status__in=unused, part_of=None).count(),
+        requests=Approval.objects.filter(step__in=going, status__in=OPEN_REQUESTS, part_of=None).count(),
     )
 
 

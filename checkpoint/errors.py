@@ -167,6 +167,12 @@ class AlreadyEnding(Conflict):
     code = "already_ending"
 
 
+class EditRefused(Conflict):
+    """The step cannot be changed so: it was sent, nothing would change, or the key is closed; the message says it."""
+
+    code = "edit_refused"
+
+
 class TooMany(Conflict):
     """As many of these are kept as there may be."""
 

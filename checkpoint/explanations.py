@@ -15,6 +15,7 @@ from checkpoint.outlook import Outlook, outlook
 from checkpoint.rulings import ApprovalRule
 from checkpoint.states import (
     CASE_RULES,
+    STEP_TERMINAL,
     WORKFLOW_TERMINAL,
     ApprovalStatus,
     CaseReason,
@@ -106,7 +107,8 @@ def explain(records: Records) -> Explanation:
 def _sentence(records: Records) -> str:
     workflow, questions = records.workflow, sum(map(len, records.cases.values()))
     done = sum(step.status == StepStatus.VERIFIED for step in records.steps)
-    parts = [f"{done} of {len(records.steps)} steps are verified."]
+    planned = sum(step.status != StepStatus.SUPERSEDED for step in records.steps)
+    parts = [f"{done} of {planned} steps are verified."]
     if questions:
         parts.append("1 question to a person is open." if questions == 1 else f"{questions} questions are open.")
     asked = {each.part_of_id or each.pk for each in records.requests.values() if each.status == ApprovalStatus.PENDING}
@@ -117,7 +119,8 @@ def _sentence(records: Records) -> str:
     if workflow.winding_down and workflow.status not in WORKFLOW_TERMINAL:
         parts.append("It was abandoned, and only what is in the air is still settled.")
     if workflow.status == WorkflowStatus.AWAITING_AGENT:
-        parts.append("It waits for its agent to go on or to seal the plan.")
+        sent_back = any(each.status == ApprovalStatus.RETURNED for each in records.requests.values())
+        parts.append(f"It waits for its agent to {'change a step' if sent_back else 'go on or to seal the plan'}.")
     return " ".join(parts)
 
 
@@ -142,13 +145,15 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
 def _outlook(step: Step, attempts: list[AttemptFacts], records: Records, front: int) -> Outlook:
     if step.pk in records.cases:
         return Outlook("a person answers the open question")
-    if step.status in (StepStatus.VERIFIED, StepStatus.ABANDONED):
+    if step.status in STEP_TERMINAL:
         return Outlook("")
     if step.position > front:
         return Outlook(f"its turn comes when every step at position {front} is verified")
     request = records.requests.get(step.pk)
     if request is not None and request.status == ApprovalStatus.PENDING:
         return Outlook("people say whether it may run")
+    if request is not None and request.status == ApprovalStatus.RETURNED:
+        return Outlook("its agent changes it")
     contract = step.tool_version.contract(step.variant) if step.variant else None
     policy = records.budgets.get(step.pk, records.policy)
     return outlook(_step_facts(step, attempts), contract, policy, records.now)
@@ -203,4 +208,6 @@ def _request(approval: Approval | None) -> Request | None:
     sentence = f"it may run{plan}"
     if approval.status == ApprovalStatus.PENDING:
         sentence = f"{rule.needed} of {' or '.join(rule.groups)} must allow it{plan}"
+    if approval.status == ApprovalStatus.RETURNED:
+        sentence = approval.closing
     return Request(approval.part_of_id or approval.pk, approval.status, sentence, approval.expires_at)

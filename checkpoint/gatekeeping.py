@@ -10,7 +10,7 @@ from functools import cached_property
 from checkpoint import approval_log, approval_requests, pinned, rulings, statements, step_rows, step_rulings, verdicts
 from checkpoint.approval_log import ApprovalRow
 from checkpoint.contracts import Reversibility
-from checkpoint.gating import Gate, Go, Hold, Pins, Request, TimedOut, pass_gate
+from checkpoint.gating import Gate, Go, Hold, Pins, Request, SentBack, TimedOut, pass_gate
 from checkpoint.rulings import ApprovalRule, DriftAnswer, OnTimeout, Ruling, Scope
 from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, StepStatus
 from checkpoint.step_rows import StepRow
@@ -102,6 +102,8 @@ class Gatekeeper:
                 self._ask(row, rule)
             case Hold(until):
                 self.changes.touch(row).next_at = until
+            case SentBack():
+                pass
             case TimedOut():
                 return approval is not None and self._time_out(row, rule, approval)
         return False

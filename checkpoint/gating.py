@@ -72,7 +72,12 @@ class Hold:
     until: datetime
 
 
-Gate = Go | Request | TimedOut | Hold
+@dataclass(frozen=True)
+class SentBack:
+    """A person asked the agent to change it; whatever the policy says, it does not run as it is."""
+
+
+Gate = Go | Request | TimedOut | Hold | SentBack
 
 _STANDING = (ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED)
 
@@ -85,6 +90,8 @@ def pass_gate(rule: ApprovalRule | None, approval: ApprovalFacts | None, pins: P
         approval: the newest approval of the step, if there ever was one.
         pins: what would be sent now.
     """
+    if approval is not None and approval.status is ApprovalStatus.RETURNED:
+        return SentBack()
     if approval is None or approval.status not in _STANDING:
         return Request() if rule is not None else Go()
     used = approval.status is ApprovalStatus.CONSUMED

@@ -48,13 +48,14 @@ BEGIN
       NEW.id USING ERRCODE = 'integrity_constraint_violation';
   END IF;
   IF NEW.status = 'completed' AND EXISTS (
-    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status <> 'verified') THEN
+    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status NOT IN ('verified', 'superseded')) THEN
     RAISE EXCEPTION 'checkpoint law completed_means_verified: workflow % has steps that are not verified', NEW.id
       USING ERRCODE = 'integrity_constraint_violation';
   END IF;
   -- Every step has ended, not only those in the air: what could still start would start in a workflow that has ended.
   IF NEW.status = 'abandoned' AND EXISTS (
-    SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status NOT IN ('verified', 'abandoned')) THEN
+    SELECT FROM checkpoint_step
+    WHERE workflow_id = NEW.id AND status NOT IN ('verified', 'abandoned', 'superseded')) THEN
     RAISE EXCEPTION 'checkpoint law abandoned_means_settled: workflow % has steps that have not ended', NEW.id
       USING ERRCODE = 'integrity_constraint_violation';
   END IF;

@@ -66,11 +66,17 @@ class _Heading:
 class StepsReader:
     """Reads all steps: first what they are called and where they stand, then what their arguments refer to."""
 
-    def __init__(self, tools: Mapping[str, PublishedTool], input_value: Any, faults: list[Fault]) -> None:
+    def __init__(
+        self,
+        tools: Mapping[str, PublishedTool],
+        input_value: Any,
+        faults: list[Fault],
+        positions: Mapping[str, int] | None = None,
+    ) -> None:
         self._tools = tools
         self._input = input_value
         self._faults = faults
-        self._positions: dict[str, int] = {}
+        self._positions = dict(positions or {})
 
     def read(self, steps: list[Any] | None) -> tuple[PlannedStep, ...]:
         """The steps without faults; all faults are in the list that was given."""
@@ -84,6 +90,11 @@ class StepsReader:
             headings.append(self._heading(index, step, headings[-1].position if headings else 0))
         read = [self._step(heading) for heading in headings]
         return tuple(step for step in read if step is not None)
+
+    def read_again(self, name: str, position: int, tool: PublishedTool, arguments: Any) -> PlannedStep | None:
+        """One step with other arguments, beside the steps that `positions` knew; None with faults."""
+        members = Members({"arguments": arguments}, "/steps/0", self._faults)
+        return self._step(_Heading(0, members, name, position, tool))
 
     def _heading(self, index: int, step: Any, previous: int) -> _Heading:
         members = Members(step, f"/steps/{index}", self._faults)

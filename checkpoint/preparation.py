@@ -25,6 +25,10 @@ FROM checkpoint_step AS step JOIN checkpoint_evidence AS evidence ON evidence.id
 WHERE step.workflow_id = %s AND step.position < %s AND step.name = ANY(%s)
 """
 
+_TAKE_KEY = """
+INSERT INTO checkpoint_intent (id, team_id, owner_id, key, arguments_hash) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (key) DO NOTHING
+"""
 _WRITE_AHEAD = """
 UPDATE checkpoint_step SET arguments = %s, arguments_hash = %s, idempotency_key = %s, variant = %s
 WHERE id = %s AND arguments IS NULL
@@ -60,17 +64,20 @@ def prepare(row: StepRow, workflow: WorkflowRow) -> Problem | None:
         workflow_id=str(row.workflow_id), step_name=row.name, tool=tool_version.name, arguments=arguments
     )
     row.attempts_allowed = step_rulings.budgets(workflow, row).max_attempts
-    _store(row, workflow.team_id)
+    if not _store(row, workflow.team_id):
+        row.arguments, row.arguments_hash, row.variant, row.idempotency_key = None, "", "", ""
+        return Problem(CaseReason.PLAN_INVALID, "An edit put this very call aside, and its key is closed.")
     return None
 
 
-def _store(row: StepRow, team_id: uuid.UUID) -> None:
+def _store(row: StepRow, team_id: uuid.UUID) -> bool:
+    """Whether the key was free; if not, nothing was written."""
     with connection.cursor() as cursor:
+        cursor.execute(_TAKE_KEY, [uuid7(), team_id, row.id, row.idempotency_key, row.arguments_hash])
+        if not cursor.rowcount:
+            return False
         cursor.execute(_WRITE_AHEAD, [row.arguments, row.arguments_hash, row.idempotency_key, row.variant, row.id])
-        cursor.execute(
-            "INSERT INTO checkpoint_intent (id, team_id, owner_id, key, arguments_hash) VALUES (%s, %s, %s, %s, %s)",
-            [uuid7(), team_id, row.id, row.idempotency_key, row.arguments_hash],
-        )
+        return True
 
 
 def _input(workflow_id: uuid.UUID) -> Any:

@@ -116,7 +116,7 @@ def progress_of(workflows: Iterable[Workflow]) -> dict[UUID, Progress]:
         .order_by()
         .annotate(
             verified=Count("id", filter=verified),
-            total=Count("id"),
+            total=Count("id", filter=~Q(status=StepStatus.SUPERSEDED)),
             unread=Count("id", filter=verified & ~Q(standing=Standing.VERIFIED)),
         )
     )
@@ -162,12 +162,13 @@ def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
     steps = workflow.steps.select_related("tool_version", "lease_holder", "receipt")
     last = workflow.steps.filter(pk=after).only("position", "name", "status").first() if after else None
     if last is not None:
-        steps = steps.filter(Q(position=last.position, name__gt=last.name) | Q(position__gt=last.position))
+        same = Q(position=last.position, name=last.name, id__gt=last.id)
+        steps = steps.filter(same | Q(position=last.position, name__gt=last.name) | Q(position__gt=last.position))
     rows = list(
         steps.defer("arguments", "template", "receipt__facts", "tool_version__schema", "tool_version__summary")
         .annotate(arguments_preview=Left("arguments", PREVIEW), receipt_preview=Left("receipt__facts", PREVIEW))
         .prefetch_related(*_records_of_steps())
-        .order_by("position", "name")[: STEPS_SHOWN + 1]
+        .order_by("position", "name", "id")[: STEPS_SHOWN + 1]
     )
     more = len(rows) > STEPS_SHOWN
     return Page(rows[:STEPS_SHOWN], rows[STEPS_SHOWN - 1].id if more else None)

@@ -36,6 +36,7 @@ class StepStatus(StrEnum):
     FAILED = "failed"
     UNCERTAIN = "uncertain"
     ABANDONED = "abandoned"
+    SUPERSEDED = "superseded"
 
 
 class CaseStatus(StrEnum):
@@ -53,6 +54,7 @@ class ApprovalStatus(StrEnum):
     APPROVED = "approved"
     CONSUMED = "consumed"
     REJECTED = "rejected"
+    RETURNED = "returned"
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
     SUPERSEDED = "superseded"
@@ -69,7 +71,7 @@ class Standing(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a person can answer, to a case or (approve, reject) to a request for approval."""
+    """What a person can answer, to a case or (the last three) to a request for approval."""
 
     CONFIRM = "confirm"
     RETRY = "retry"
@@ -78,6 +80,7 @@ class Decision(StrEnum):
     ACKNOWLEDGE = "acknowledge"
     APPROVE = "approve"
     REJECT = "reject"
+    REQUEST_CHANGES = "request_changes"
 
 
 class CaseReason(StrEnum):
@@ -116,7 +119,7 @@ WORKFLOW_ARROWS: Mapping[WorkflowStatus, frozenset[WorkflowStatus]] = {
     W.AWAITING_APPROVAL: (_FROM_STARTED | {W.PLANNED}) - {W.AWAITING_APPROVAL},
     W.EXECUTING: _FROM_STARTED - {W.EXECUTING},
     W.VERIFYING: _FROM_STARTED - {W.VERIFYING},
-    W.AWAITING_AGENT: _STILL_UNSTARTED | {W.AWAITING_APPROVAL, W.COMPLETED},
+    W.AWAITING_AGENT: _STILL_UNSTARTED | {W.PLANNED, W.AWAITING_APPROVAL, W.COMPLETED},
     W.FAILED_RETRYABLE: _FROM_STARTED - {W.FAILED_RETRYABLE},
     W.NEEDS_REVIEW: (_FROM_STARTED | {W.PLANNED}) - {W.NEEDS_REVIEW},
     W.COMPLETED: frozenset(),
@@ -124,10 +127,11 @@ WORKFLOW_ARROWS: Mapping[WorkflowStatus, frozenset[WorkflowStatus]] = {
 }
 
 STEP_INITIAL = frozenset({S.PLANNED, S.PREPARED})
-STEP_TERMINAL = frozenset({S.VERIFIED, S.ABANDONED})
+STEP_TERMINAL = frozenset({S.VERIFIED, S.ABANDONED, S.SUPERSEDED})
 STEP_ARROWS: Mapping[StepStatus, frozenset[StepStatus]] = {
-    S.PLANNED: frozenset({S.PREPARED, S.ABANDONED}),
-    S.PREPARED: frozenset({S.STARTED, S.ABANDONED}),
+    # -> superseded: an edit put another step into its place, before anything was sent.
+    S.PLANNED: frozenset({S.PREPARED, S.ABANDONED, S.SUPERSEDED}),
+    S.PREPARED: frozenset({S.STARTED, S.ABANDONED, S.SUPERSEDED}),
     S.STARTED: frozenset({S.COMMITTED, S.FAILED, S.UNCERTAIN}),
     S.COMMITTED: frozenset({S.VERIFIED, S.UNCERTAIN}),
     # failed -> committed: a late receipt, or a person's confirmation, shows that the effect took place after all.
@@ -135,6 +139,7 @@ STEP_ARROWS: Mapping[StepStatus, frozenset[StepStatus]] = {
     S.UNCERTAIN: frozenset({S.COMMITTED, S.VERIFIED, S.FAILED, S.ABANDONED}),
     S.VERIFIED: frozenset(),
     S.ABANDONED: frozenset(),
+    S.SUPERSEDED: frozenset(),
 }
 
 CASE_INITIAL = frozenset({CaseStatus.OPEN})
@@ -147,11 +152,13 @@ CASE_ARROWS: Mapping[CaseStatus, frozenset[CaseStatus]] = {
 
 A = ApprovalStatus
 APPROVAL_INITIAL = frozenset({A.PENDING})
-OPEN_REQUESTS = frozenset({A.PENDING, A.APPROVED})  # asked for, or given and not used
+OPEN_REQUESTS = frozenset({A.PENDING, A.APPROVED, A.RETURNED})  # asked for, given and not used, or sent back
 _APPROVAL_ENDS = frozenset({A.EXPIRED, A.WITHDRAWN, A.SUPERSEDED})
 APPROVAL_ARROWS: Mapping[ApprovalStatus, frozenset[ApprovalStatus]] = {
-    A.PENDING: _APPROVAL_ENDS | {A.APPROVED, A.REJECTED},
+    A.PENDING: _APPROVAL_ENDS | {A.APPROVED, A.REJECTED, A.RETURNED},
     A.APPROVED: _APPROVAL_ENDS | {A.CONSUMED},
+    # Until the agent changes what was sent back, nothing of it runs.
+    A.RETURNED: frozenset({A.SUPERSEDED, A.WITHDRAWN}),
     **{status: frozenset() for status in (A.CONSUMED, A.REJECTED, *_APPROVAL_ENDS)},
 }
 
@@ -211,6 +218,7 @@ class WorkflowFacts:
         steps: number of steps in each status.
         open_cases: questions to people that are open and hold the workflow up.
         open_approvals: approvals that are asked for and not given.
+        sent_back: steps that the agent was asked to change.
         sealed: the agent will append no more steps.
         winding_down: a person or the agent ended the workflow; what is in the air is still settled.
     """
@@ -218,12 +226,18 @@ class WorkflowFacts:
     steps: Mapping[StepStatus, int]
     open_cases: int = 0
     open_approvals: int = 0
+    sent_back: int = 0
     sealed: bool = True
     winding_down: bool = False
 
     def count(self, *statuses: StepStatus) -> int:
         """Number of steps in any of the statuses."""
         return sum(self.steps.get(status, 0) for status in statuses)
+
+    @property
+    def plan(self) -> int:
+        """Number of steps that the plan has; what an edit put aside is none of them."""
+        return sum(self.steps.values()) - self.count(StepStatus.SUPERSEDED)
 
 
 UNSETTLED = frozenset({S.STARTED, S.COMMITTED, S.UNCERTAIN})
@@ -239,10 +253,16 @@ def workflow_status(facts: WorkflowFacts) -> WorkflowStatus:
         return W.EXECUTING
     if facts.count(S.COMMITTED):
         return W.VERIFYING
-    if facts.count(S.VERIFIED) == sum(facts.steps.values()):
+    if facts.count(S.VERIFIED) == facts.plan:
         return W.COMPLETED if facts.sealed else W.AWAITING_AGENT
+    return _with_nothing_in_the_air(facts)
+
+
+def _with_nothing_in_the_air(facts: WorkflowFacts) -> WorkflowStatus:
     if facts.open_approvals:
         return W.AWAITING_APPROVAL
     if facts.count(S.FAILED):
         return W.FAILED_RETRYABLE
+    if facts.sent_back:
+        return W.AWAITING_AGENT
     return W.EXECUTING if facts.count(S.VERIFIED) else W.PLANNED

@@ -93,12 +93,13 @@ _OF_WORKFLOWS = (
     f"{_SELECT} WHERE step.workflow_id = ANY(%(ids)s) AND step.status = ANY(%(statuses)s::text[]) ORDER BY step.id"
 )
 
-# A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over and no question about
-# it is open. A workflow that is winding down only settles what is in the air.
+# A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over, no question about it is
+# open and the agent is not to change it. A workflow that is winding down only settles what is in the air.
 _READY = f"""
 WITH front AS (
   SELECT step.workflow_id, min(step.position) AS position
-  FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(workflows)s) AND step.status <> 'verified'
+  FROM checkpoint_step AS step
+  WHERE step.workflow_id = ANY(%(workflows)s) AND step.status NOT IN ('verified', 'superseded')
   GROUP BY step.workflow_id)
 {_SELECT}
 JOIN front ON front.workflow_id = step.workflow_id AND front.position = step.position
@@ -107,6 +108,7 @@ WHERE (step.status IN ('started', 'committed')
        OR step.status IN ('planned', 'prepared', 'failed') AND NOT workflow.winding_down)
   AND coalesce(greatest(step.lease_until, step.next_at) <= %(now)s, true)
   AND NOT EXISTS (SELECT FROM checkpoint_case WHERE step_id = step.id AND status = 'open')
+  AND NOT EXISTS (SELECT FROM checkpoint_approval WHERE step_id = step.id AND status = 'returned')
 ORDER BY step.workflow_id, step.id LIMIT %(limit)s
 """
 

@@ -51,7 +51,7 @@ _STEP_BY_STEP = {WorkflowStatus.EXECUTING, WorkflowStatus.VERIFYING}
 WINDS_DOWN = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
 # From these, people can be asked about a step; in those, what they were asked is settled, whichever way led there.
 _ASKABLE = frozenset({*WINDS_DOWN, StepStatus.UNCERTAIN})
-_ANSWERED = frozenset({StepStatus.COMMITTED, StepStatus.VERIFIED, StepStatus.ABANDONED})
+_ANSWERED = frozenset({StepStatus.COMMITTED, StepStatus.VERIFIED, StepStatus.ABANDONED, StepStatus.SUPERSEDED})
 
 
 @dataclass

@@ -41,7 +41,7 @@ class Records:
 def load(workflow: Workflow) -> Records:
     """Reads what `explain` needs, without payloads."""
     found = workflow.steps.select_related("tool_version").defer("template", "arguments", "tool_version__schema")
-    steps = list(found.order_by("position", "name"))
+    steps = list(found.order_by("position", "name", "id"))
     return Records(
         workflow=workflow,
         steps=steps,
@@ -79,4 +79,5 @@ def _by_step[Row: (Attempt, Evidence, Case)](rows: Iterable[Row]) -> dict[UUID, 
 
 def front_position(steps: Iterable[Step]) -> int:
     """The position whose steps can run; 0 where every step is verified."""
-    return min((step.position for step in steps if step.status != StepStatus.VERIFIED), default=0)
+    done = (StepStatus.VERIFIED, StepStatus.SUPERSEDED)
+    return min((step.position for step in steps if step.status not in done), default=0)

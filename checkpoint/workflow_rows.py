@@ -18,7 +18,7 @@ class WorkflowRow:
 
     Attributes:
         team: slug of the team that owns it.
-        open_requests: whether an approval is asked for, or given and not used.
+        open_requests: whether an approval is asked for, given and not used, or sent back to the agent.
     """
 
     id: uuid.UUID
@@ -45,17 +45,21 @@ class DerivedFacts:
     steps: dict[StepStatus, int] = field(default_factory=dict)
     open_cases: int = 0
     open_approvals: int = 0
+    sent_back: int = 0
     wake_at: datetime | None = None
 
     def status_facts(self, row: WorkflowRow) -> WorkflowFacts:
         """The facts that the status is a function of."""
-        return WorkflowFacts(self.steps, self.open_cases, self.open_approvals, row.sealed, row.winding_down)
+        return WorkflowFacts(
+            self.steps, self.open_cases, self.open_approvals, self.sent_back, row.sealed, row.winding_down
+        )
 
 
 _SELECT = (
     "SELECT id, kind, (SELECT slug FROM checkpoint_team WHERE id = team_id), team_id, policy_version_id, status,"
     " sealed, winding_down, wake_at, ended_at, submitted_by_id, EXISTS (SELECT FROM checkpoint_approval"
-    " WHERE workflow_id = checkpoint_workflow.id AND status IN ('pending', 'approved')) FROM checkpoint_workflow"
+    " WHERE workflow_id = checkpoint_workflow.id AND status IN ('pending', 'approved', 'returned'))"
+    " FROM checkpoint_workflow"
 )
 
 # Readiness, limits and time are read in a later statement than the one that took the lock (DESIGN.md section 3).
@@ -65,20 +69,24 @@ _LOCK_DUE = (
 )
 
 # A step at the front wakes its workflow when its lease or its wait ends, at once if it has neither, and never while a
-# question about it is open.
+# question about it is open, or while the agent is to change it.
 _FACTS = """
 WITH step AS (
   SELECT step.workflow_id, step.status, greatest(step.lease_until, step.next_at) AS ready_at,
-         step.position = min(step.position) FILTER (WHERE step.status <> 'verified')
+         step.position = min(step.position) FILTER (WHERE step.status NOT IN ('verified', 'superseded'))
            OVER (PARTITION BY step.workflow_id) AS at_front,
          step.id IN (SELECT step_id FROM checkpoint_case
                      WHERE status = 'open' AND workflow_id = ANY(%(ids)s)) AS asked,
          step.id IN (SELECT step_id FROM checkpoint_approval
-                     WHERE status = 'pending' AND workflow_id = ANY(%(ids)s)) AS unapproved
+                     WHERE status = 'pending' AND workflow_id = ANY(%(ids)s)) AS unapproved,
+         step.id IN (SELECT step_id FROM checkpoint_approval
+                     WHERE status = 'returned' AND workflow_id = ANY(%(ids)s)) AS sent_back
   FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(ids)s))
 SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked), count(*) FILTER (WHERE unapproved),
+       count(*) FILTER (WHERE sent_back),
        min(coalesce(ready_at, %(now)s)) FILTER (
-         WHERE at_front AND NOT asked AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
+         WHERE at_front AND NOT asked AND NOT sent_back
+           AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
 FROM step GROUP BY workflow_id, status
 """
 
@@ -105,11 +113,14 @@ def lock_due(limit: int) -> list[WorkflowRow]:
 def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, DerivedFacts]:
     """What the stored steps and cases say about these workflows."""
     found = {workflow_id: DerivedFacts() for workflow_id in ids}
-    for workflow_id, status, count, asked, unapproved, wake_at in statements.fetch(_FACTS, ids=list(ids), now=now):
+    for workflow_id, status, count, asked, unapproved, sent_back, wake_at in statements.fetch(
+        _FACTS, ids=list(ids), now=now
+    ):
         derived = found[workflow_id]
         derived.steps[StepStatus(status)] = count
         derived.open_cases += asked
         derived.open_approvals += unapproved
+        derived.sent_back += sent_back
         derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
     return found
 

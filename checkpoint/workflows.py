@@ -9,11 +9,10 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import audit, clock, doorbell, pinned, reasons, rulings, step_rulings, transitions
-from checkpoint.canonical import idempotency_key, sha256_hex
-from checkpoint.decide import Policy
+from checkpoint import audit, clock, doorbell, reasons, transitions
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
 from checkpoint.models import AuditEntry, Intent, PolicyVersion, Step, Team, Workflow
+from checkpoint.new_steps import new_intent, new_step
 from checkpoint.people import Actor
 from checkpoint.permissions import (
     ADMINISTER_WORKFLOW,
@@ -24,9 +23,8 @@ from checkpoint.permissions import (
     teams_visible_to,
     workflows_visible_to,
 )
-from checkpoint.plan_steps import PlannedStep
 from checkpoint.plans import Plan
-from checkpoint.states import WORKFLOW_TERMINAL, StepStatus
+from checkpoint.states import WORKFLOW_TERMINAL
 from checkpoint.transactions import one_transaction, require_transaction
 from checkpoint.workflow_rows import WorkflowRow
 
@@ -52,15 +50,17 @@ def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User |
         Forbidden: the user sees the team but may not submit for it.
     """
     if user is not None:
-        _require_right(user, team)
+        require_right(user, team)
     at = clock.now()
     policy = PolicyVersion.objects.order_by("-number")[0]
     workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
     planned = [
-        [_step(step, workflow, team) for step in plan.steps] for plan, workflow in zip(plans, workflows, strict=True)
+        [new_step(step, workflow, team) for step in plan.steps] for plan, workflow in zip(plans, workflows, strict=True)
     ]
     steps = Step.objects.bulk_create(chain.from_iterable(planned), batch_size=_BATCH)
-    Intent.objects.bulk_create((_intent(step, team) for step in steps if step.arguments is not None), batch_size=_BATCH)
+    Intent.objects.bulk_create(
+        (new_intent(step, team) for step in steps if step.arguments is not None), batch_size=_BATCH
+    )
     _audit(workflows, [len(steps) for steps in planned], actor, at)
     doorbell.ring_on_commit()
     return workflows
@@ -81,7 +81,7 @@ def abandon(*, workflow_id: UUID, actor: Actor, reason: str, user: User | None =
         ActionIncomplete: no reason, or it is too long.
         AlreadyEnding: it has ended, or somebody else is winding it down; the message says who.
     """
-    reason = _checked_reason(reason)
+    reason = checked_reason(reason)
     if user is not None:
         user = User.objects.get(pk=user.pk)  # read again: a right that was taken away counts at once (S25)
         _require_say(user, workflow_id)
@@ -115,7 +115,7 @@ def _require_say(user: User, workflow_id: UUID) -> None:
         )
 
 
-def _checked_reason(reason: str) -> str:
+def checked_reason(reason: str) -> str:
     reason = reason.strip()
     wanted = f"say in at most {REASON_LIMIT} characters why; it is kept in the audit trail."
     if found := reasons.problem(reason, wanted=wanted, limit=REASON_LIMIT):
@@ -133,7 +133,8 @@ def _accept_repetition(row: WorkflowRow, actor: Actor) -> None:
     raise AlreadyEnding(f"{state}{by}.")
 
 
-def _require_right(user: User, team: Team) -> None:
+def require_right(user: User, team: Team) -> None:
+    """Raises NotFound or Forbidden as `submit_many` does."""
     if not teams_visible_to(user).filter(pk=team.pk).exists():
         raise NotFound(f"There is no team {team.slug} that you may see.")
     require(user, SUBMIT_WORKFLOW, action="submit workflows")
@@ -161,50 +162,6 @@ def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, 
         created_at=at,
         updated_at=at,
     )
-
-
-def _step(planned: PlannedStep, workflow: Workflow, team: Team) -> Step:
-    return Step(
-        workflow=workflow,
-        position=planned.position,
-        name=planned.name,
-        tool_version_id=planned.tool_version_id,
-        template=planned.template,
-        attempts_allowed=_budgets(planned, workflow, team).max_attempts,
-        **_written_ahead(planned, workflow),
-    )
-
-
-def _budgets(planned: PlannedStep, workflow: Workflow, team: Team) -> Policy:
-    """The step's own where its arguments are known; otherwise they are set with the arguments."""
-    policy_version_id = workflow.policy_version_id
-    if planned.arguments is None or not pinned.has_rules(policy_version_id):
-        return pinned.policy(policy_version_id)
-    variants = pinned.tool_version(planned.tool_version_id).variants
-    description = rulings.describe(
-        tool=planned.tool, variants=variants, variant=planned.variant,
-        kind=workflow.kind, team=team.slug, arguments=planned.arguments,
-    )  # fmt: skip
-    return step_rulings.described_budgets(policy_version_id, description)
-
-
-def _written_ahead(planned: PlannedStep, workflow: Workflow) -> dict[str, str]:
-    if planned.arguments is None:
-        return {"status": StepStatus.PLANNED}
-    key = idempotency_key(
-        workflow_id=str(workflow.pk), step_name=planned.name, tool=planned.tool, arguments=planned.arguments
-    )
-    return {
-        "status": StepStatus.PREPARED,
-        "variant": planned.variant,
-        "arguments": planned.arguments,
-        "arguments_hash": sha256_hex(planned.arguments),
-        "idempotency_key": key,
-    }
-
-
-def _intent(step: Step, team: Team) -> Intent:
-    return Intent(team=team, owner=step, key=step.idempotency_key, arguments_hash=step.arguments_hash)
 
 
 def _audit(workflows: Sequence[Workflow], steps: Sequence[int], actor: Actor, at: datetime) -> None:

@@ -57,6 +57,7 @@ _WAYS: dict[StepStatus, tuple[StepStatus, ...]] = {
     StepStatus.FAILED: (StepStatus.STARTED, StepStatus.FAILED),
     StepStatus.UNCERTAIN: (StepStatus.STARTED, StepStatus.UNCERTAIN),
     StepStatus.ABANDONED: (StepStatus.ABANDONED,),
+    StepStatus.SUPERSEDED: (StepStatus.SUPERSEDED,),
 }
 
 

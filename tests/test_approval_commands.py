@@ -90,7 +90,7 @@ def test_explain_tells_of_open_requests_and_of_what_is_allowed() -> None:
     told = run("explain", str(workflow.pk)).out
     for shown in (
         "awaiting approval", "1 request for approval is open.", f"approval …{short(approval.pk)}: 2 of Approver",
-        "answers: approve, reject, withdraw", "next: people say whether it may run",
+        "answers: approve, reject, request_changes, withdraw", "next: people say whether it may run",
     ):  # fmt: skip
         assert shown in told, shown
     for name in ("ann", "bob"):

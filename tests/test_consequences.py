@@ -15,8 +15,8 @@ LEGAL = [(reason, kind) for reason in CaseReason for kind in CASE_RULES[reason].
 
 
 def contract(recovery: RecoveryClass) -> Contract:
-    lookup = recovery is not RecoveryClass.OPAQUE
-    return Contract(recovery=recovery, reversibility=Reversibility.COMPENSABLE, can_inspect=lookup)
+    known = recovery is not RecoveryClass.OPAQUE
+    return Contract(recovery=recovery, reversibility=Reversibility.COMPENSABLE, can_inspect=known)
 
 
 def situation(reason: CaseReason, **fields: object) -> Situation:

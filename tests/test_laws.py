@@ -24,6 +24,7 @@ from checkpoint.states import (
     CASE_INITIAL,
     STEP_ARROWS,
     STEP_INITIAL,
+    STEP_TERMINAL,
     WORKFLOW_ARROWS,
     WORKFLOW_INITIAL,
     WORKFLOW_TERMINAL,
@@ -170,7 +171,7 @@ def test_a_case_begins_open(raw: RawSession) -> None:
 # --- a workflow's end
 
 
-@pytest.mark.parametrize("status", [status for status in S if status is not S.VERIFIED])
+@pytest.mark.parametrize("status", sorted(set(S) - {S.VERIFIED, S.SUPERSEDED}))
 def test_a_workflow_with_a_step_that_is_not_verified_does_not_complete(raw: RawSession, status: StepStatus) -> None:
     workflow = workflow_in(W.VERIFYING)
     assert raw.updates(WORKFLOW, workflow.pk, **of_workflow(W.COMPLETED)) == ACCEPTED
@@ -184,7 +185,7 @@ def test_a_workflow_is_abandoned_only_when_every_step_has_ended(raw: RawSession,
     workflow = workflow_in(W.EXECUTING)
     factories.step(workflow, status)
     answer = raw.updates(WORKFLOW, workflow.pk, **of_workflow(W.ABANDONED))
-    assert answer == (ACCEPTED if status in (S.VERIFIED, S.ABANDONED) else "abandoned_means_settled")
+    assert answer == (ACCEPTED if status in STEP_TERMINAL else "abandoned_means_settled")
 
 
 def test_a_workflow_without_steps_does_not_complete(raw: RawSession) -> None:
@@ -493,7 +494,7 @@ class _Editor:
 
     def execute(self, statement: str, params: object = ()) -> None:
         self.owner.execute(statement.encode())
-        self.made += len(re.findall("CREATE (?:CONSTRAINT )?TRIGGER", statement))
+        self.made += len(re.findall("CREATE (?:CONSTRAINT )?TRIGGER", statement)) - statement.count("DROP TRIGGER")
 
 
 def test_the_database_has_exactly_the_triggers_that_the_tables_of_states_call_for(database: Addresses) -> None:

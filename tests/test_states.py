@@ -17,6 +17,7 @@ from checkpoint.states import (
     CASE_ARROWS,
     CASE_INITIAL,
     CASE_RULES,
+    OPEN_REQUESTS,
     STEP_ARROWS,
     STEP_INITIAL,
     STEP_TERMINAL,
@@ -36,8 +37,8 @@ from checkpoint.states import (
 
 S, W = StepStatus, WorkflowStatus
 
-# Moved in sets only, by the claim: there is no such thing as preparing or starting a step by hand.
-MOVED_IN_SETS_ONLY = {S.PREPARED, S.STARTED}
+# Moved in sets only: there is no such thing as preparing, starting or superseding a step by hand.
+MOVED_IN_SETS_ONLY = {S.PREPARED, S.STARTED, S.SUPERSEDED}
 NEVER_SENT = frozenset({S.PLANNED, S.PREPARED, S.FAILED})
 
 
@@ -48,19 +49,27 @@ class Situation:
     steps: tuple[StepStatus, ...]
     open_cases: int = 0
     open_approvals: int = 0
+    sent_back: int = 0
     sealed: bool = True
     winding_down: bool = False
 
     @property
     def status(self) -> WorkflowStatus:
         counts = {status: self.steps.count(status) for status in set(self.steps)}
-        facts = WorkflowFacts(counts, self.open_cases, self.open_approvals, self.sealed, self.winding_down)
+        facts = WorkflowFacts(
+            counts, self.open_cases, self.open_approvals, self.sent_back, self.sealed, self.winding_down
+        )
         return workflow_status(facts)
 
     @property
     def can_exist(self) -> bool:
-        """An uncertain step has its case; steps end unverified only with their workflow, and then all of them do."""
-        if self.open_cases < self.steps.count(S.UNCERTAIN):
+        """An uncertain step has its case; steps end unverified only with their workflow, and then all of them do.
+
+        What was superseded has a step in its place; what was sent back to the agent was never sent.
+        """
+        if self.open_cases < self.steps.count(S.UNCERTAIN) or set(self.steps) == {S.SUPERSEDED}:
+            return False
+        if self.sent_back > self.steps.count(S.PLANNED) + self.steps.count(S.PREPARED):
             return False
         if self.winding_down:
             return NEVER_SENT.isdisjoint(self.steps)
@@ -69,15 +78,24 @@ class Situation:
     def wound_down(self) -> Situation:
         """The same, ended by a person: what is not in the air ends in the same transaction."""
         steps = tuple(S.ABANDONED if status in NEVER_SENT else status for status in self.steps)
-        return replace(self, steps=steps, winding_down=True)
+        return replace(self, steps=steps, sent_back=0, winding_down=True)
+
+    def edited(self) -> Iterator[Situation]:
+        """The same, with another step in the place of one that was not sent; what was sent back with it is released."""
+        for index, status in enumerate(self.steps):
+            if status in (S.PLANNED, S.PREPARED):
+                others = (*self.steps[:index], *self.steps[index + 1 :])
+                for new in STEP_INITIAL:
+                    yield replace(self, steps=(*others, S.SUPERSEDED, new), open_approvals=0, sent_back=0)
 
 
 def situations(most_steps: int) -> Iterator[Situation]:
-    """Every situation that can exist with up to so many steps, two open cases and one open approval."""
+    """Every situation that can exist with up to so many steps, two open cases, one open approval and one sent back."""
     for size in range(1, most_steps + 1):
         for steps in combinations_with_replacement(S, size):
-            for cases, approvals, sealed, ending in product((0, 1, 2), (0, 1), (True, False), (True, False)):
-                situation = Situation(steps, cases, approvals, sealed, ending)
+            either = (True, False)
+            for cases, approvals, back, sealed, ending in product((0, 1, 2), (0, 1), (0, 1), either, either):
+                situation = Situation(steps, cases, approvals, back, sealed, ending)
                 if situation.can_exist:
                     yield situation
 
@@ -85,11 +103,14 @@ def situations(most_steps: int) -> Iterator[Situation]:
 def single_moves(before: Situation) -> Iterator[Situation]:
     """Every way in which one fact changes."""
     for index, status in enumerate(before.steps):
-        for target in STEP_ARROWS[status] - {S.ABANDONED}:
+        for target in STEP_ARROWS[status] - {S.ABANDONED, S.SUPERSEDED}:
             yield replace(before, steps=(*before.steps[:index], target, *before.steps[index + 1 :]))
     for change in (-1, 1):
         yield replace(before, open_cases=before.open_cases + change)
         yield replace(before, open_approvals=before.open_approvals + change)
+    if before.open_approvals:
+        yield replace(before, open_approvals=before.open_approvals - 1, sent_back=before.sent_back + 1)
+    yield from before.edited()
     if not before.sealed:
         yield replace(before, sealed=True)
         yield replace(before, steps=(*before.steps, S.PREPARED))
@@ -100,7 +121,7 @@ def within_one_transaction(status: StepStatus) -> frozenset[StepStatus]:
     """Where a step can be after one transaction. Whoever starts a step must commit before anything else is known."""
     found, to_follow = {status}, [status]
     while to_follow:
-        for target in STEP_ARROWS[to_follow.pop()] - found - {S.ABANDONED}:
+        for target in STEP_ARROWS[to_follow.pop()] - found - {S.ABANDONED, S.SUPERSEDED}:
             found.add(target)
             if target is not S.STARTED:
                 to_follow.append(target)
@@ -108,14 +129,20 @@ def within_one_transaction(status: StepStatus) -> frozenset[StepStatus]:
 
 
 def transactions(before: Situation) -> Iterator[Situation]:
-    """Every way in which one transaction can change the situation: any number of moves at once."""
+    """Every way in which one transaction can change the situation: any number of moves at once.
+
+    Sending back, and editing, are transactions of their own, of people and agents.
+    """
+    yield from before.edited()
+    if before.open_approvals:
+        yield replace(before, open_approvals=0, sent_back=1)
     appended: tuple[tuple[StepStatus, ...], ...] = ((),)
     if not (before.sealed or before.winding_down):
         appended = ((), *((status,) for status in (S.PLANNED, *within_one_transaction(S.PREPARED))))
     ways = [within_one_transaction(status) for status in before.steps]
     for steps, more in product(product(*ways), appended):
         for cases, approvals, sealed in product((0, 1, 2), (0, 1), {before.sealed, True}):
-            after = Situation(steps + more, cases, approvals, sealed, before.winding_down)
+            after = Situation(steps + more, cases, approvals, before.sent_back, sealed, before.winding_down)
             yield after.wound_down() if after.winding_down else after
             yield after.wound_down()
 
@@ -148,7 +175,7 @@ def test_every_state_has_an_entry() -> None:
         (WORKFLOW_ARROWS, WORKFLOW_TERMINAL),
         (STEP_ARROWS, STEP_TERMINAL),
         (CASE_ARROWS, {CaseStatus.DECIDED, CaseStatus.SETTLED}),
-        (APPROVAL_ARROWS, set(ApprovalStatus) - {ApprovalStatus.PENDING, ApprovalStatus.APPROVED}),
+        (APPROVAL_ARROWS, set(ApprovalStatus) - OPEN_REQUESTS),
     ],
 )
 def test_exactly_the_terminal_states_lead_nowhere_and_no_arrow_stays(
@@ -190,7 +217,12 @@ def test_the_methods_of_a_case_are_its_arrows() -> None:
 
 def test_the_methods_of_an_approval_are_what_people_do_along_its_arrows() -> None:
     """The rest (consumed, expired, superseded) happens in sets."""
-    by_hand = {ApprovalStatus.APPROVED, ApprovalStatus.REJECTED, ApprovalStatus.WITHDRAWN}
+    by_hand = {
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.REJECTED,
+        ApprovalStatus.RETURNED,
+        ApprovalStatus.WITHDRAWN,
+    }
     arrows = {(s.value, t.value) for s, targets in APPROVAL_ARROWS.items() for t in targets & by_hand}
     assert _methods(Approval) == arrows
 
@@ -212,7 +244,13 @@ def test_every_case_can_be_answered_and_confirming_never_sends_again(reason: Cas
 
 step_counts = st.dictionaries(st.sampled_from(S), st.integers(0, 5))
 all_facts = st.builds(
-    WorkflowFacts, step_counts, st.integers(0, 3), st.integers(0, 3), sealed=st.booleans(), winding_down=st.booleans()
+    WorkflowFacts,
+    step_counts,
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.integers(0, 2),
+    sealed=st.booleans(),
+    winding_down=st.booleans(),
 )
 
 
@@ -220,7 +258,7 @@ all_facts = st.builds(
 def test_completed_means_that_every_step_is_verified_and_no_more_will_come(facts: WorkflowFacts) -> None:
     if workflow_status(facts) is W.COMPLETED:
         assert facts.sealed
-        assert facts.count(S.VERIFIED) == facts.count(*S)
+        assert facts.count(S.VERIFIED, S.SUPERSEDED) == facts.count(*S)
         assert not facts.open_cases
 
 
@@ -249,9 +287,11 @@ def test_a_workflow_that_waits_for_approval_or_agent_has_nothing_in_the_air(fact
     if workflow_status(facts) is W.AWAITING_APPROVAL:
         assert facts.open_approvals
         assert not facts.count(*UNSETTLED)
-    if workflow_status(facts) is W.AWAITING_AGENT:
+    if workflow_status(facts) is W.AWAITING_AGENT and not facts.sent_back:
         assert not facts.sealed
-        assert facts.count(S.VERIFIED) == facts.count(*S)
+        assert facts.count(S.VERIFIED, S.SUPERSEDED) == facts.count(*S)
+    if workflow_status(facts) is W.AWAITING_AGENT:
+        assert not facts.count(*UNSETTLED)
 
 
 def test_every_status_is_reached() -> None:

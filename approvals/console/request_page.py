@@ -32,6 +32,7 @@ _OUTCOMES = {
     ApprovalStatus.APPROVED: "It may run",
     ApprovalStatus.CONSUMED: "It was allowed to run, and this allowance is used",
     ApprovalStatus.REJECTED: "It must not run",
+    ApprovalStatus.RETURNED: "The agent was asked to change it",
     ApprovalStatus.EXPIRED: "Nobody can answer any more: its time was over",
     ApprovalStatus.WITHDRAWN: "It was taken back",
     ApprovalStatus.SUPERSEDED: "Nobody needs to answer any more: something changed",
@@ -71,11 +72,17 @@ def context(found: Approval, person: Person, typed: Typed) -> dict[str, Any]:
         "offers": [_offer(kind, asking, typed) for kind in kinds],
         "typed": typed,
         "settled": found.status not in OPEN_REQUESTS and step.status in STEP_TERMINAL,
-        "happening": HAPPENING[StepStatus(step.status)],
+        "happening": _happening(found),
         "outcome": _OUTCOMES.get(ApprovalStatus(found.status), ""),
         "following": None if found.status == ApprovalStatus.PENDING else next_question(person),
         **_place_in_plan(found, shares),
     }
+
+
+def _happening(found: Approval) -> str:
+    if found.status == ApprovalStatus.RETURNED:
+        return "Nothing runs until the agent has changed it."
+    return HAPPENING[StepStatus(found.step.status)]
 
 
 def seen(found: Approval) -> str:
@@ -87,6 +94,8 @@ def seen(found: Approval) -> str:
 def _kinds(found: Approval, person: Person, *, answerable: bool) -> list[RequestAnswer]:
     asked = found.status == ApprovalStatus.PENDING and answerable
     kinds = [RequestAnswer.APPROVE, RequestAnswer.REJECT] if asked else []
+    if asked and not found.step.attempt_count:
+        kinds.append(RequestAnswer.REQUEST_CHANGES)
     if found.status in OPEN_REQUESTS and may_withdraw(found, person):
         kinds.append(RequestAnswer.WITHDRAW)
     return kinds

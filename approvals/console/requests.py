@@ -63,7 +63,7 @@ def _kind(text: str) -> Decision:
     try:
         return Decision(text)
     except ValueError:
-        raise DecisionIncomplete("kind: choose approve or reject.") from None
+        raise DecisionIncomplete("kind: choose approve, reject or request_changes.") from None
 
 
 def _act(request: HttpRequest, approval_id: UUID, verb: Callable[[HttpRequest, UUID], None]) -> HttpResponse:

@@ -27,7 +27,7 @@ _WORKFLOW = {
     W.EXECUTING: "a call is on its way; or, where nothing else here holds, some steps are verified and more follow",
     W.VERIFYING: "an effect took place and its outcome is being read",
     W.COMPLETED: "every step is verified, and the agent appends no more",
-    W.AWAITING_AGENT: "every step is verified, and the agent may append more",
+    W.AWAITING_AGENT: "every step is verified, and the agent may append more; or a person asked it to change a step",
     W.AWAITING_APPROVAL: "permission is asked for and not given",
     W.FAILED_RETRYABLE: "a step failed and is tried again",
     W.PLANNED: "nothing has been started",
@@ -42,13 +42,16 @@ _STEP = {
     S.FAILED: "every attempt is held not to have taken effect",
     S.UNCERTAIN: "a person is asked about the outcome",
     S.ABANDONED: "it ends without its effect being wanted",
+    S.SUPERSEDED: "an edit put another step into its place; nothing of it was sent, and its key is closed",
 }
 
 _STEP_ARROWS = {
     (S.PLANNED, S.PREPARED): "write ahead",
     (S.PLANNED, S.ABANDONED): "abandon",
+    (S.PLANNED, S.SUPERSEDED): "edit",
     (S.PREPARED, S.STARTED): "claim",
     (S.PREPARED, S.ABANDONED): "abandon",
+    (S.PREPARED, S.SUPERSEDED): "edit",
     (S.STARTED, S.COMMITTED): "receipt, or found by lookup",
     (S.STARTED, S.FAILED): "every attempt refused or proved absent",
     (S.STARTED, S.UNCERTAIN): "nobody can know",
@@ -76,7 +79,10 @@ _APPROVAL_ENDS = {
 _APPROVAL_ARROWS = {
     (A.PENDING, A.APPROVED): "enough people approve",
     (A.PENDING, A.REJECTED): "a person rejects",
+    (A.PENDING, A.RETURNED): "a person asks for changes",
     (A.APPROVED, A.CONSUMED): "the first attempt starts",
+    (A.RETURNED, A.SUPERSEDED): "the agent changes it",
+    (A.RETURNED, A.WITHDRAWN): "no longer wanted",
     **{(source, end): words for source in (A.PENDING, A.APPROVED) for end, words in _APPROVAL_ENDS.items()},
 }
 

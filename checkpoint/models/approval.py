@@ -10,7 +10,7 @@ from checkpoint.models.policy_version import PolicyVersion
 from checkpoint.models.step import Step
 from checkpoint.models.tool_version import ToolVersion
 from checkpoint.models.workflow import Workflow
-from checkpoint.states import ApprovalStatus
+from checkpoint.states import OPEN_REQUESTS, ApprovalStatus
 
 
 class Approval(FSMModelMixin, models.Model):
@@ -36,13 +36,15 @@ class Approval(FSMModelMixin, models.Model):
     expires_at = models.DateTimeField()
     usable_from = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
-    closing = models.TextField(default="", blank=True, help_text="How it ended, where no person's answer says so.")
+    closing = models.TextField(default="", blank=True, help_text="How it ended, or what the agent is to change.")
 
     class Meta:
         ordering = ["requested_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["step"], condition=models.Q(status__in=["pending", "approved"]), name="approval_one_at_a_time"
+                fields=["step"],
+                condition=models.Q(status__in=["pending", "approved", "returned"]),
+                name="approval_one_at_a_time",
             ),
             models.CheckConstraint(
                 name="approval_part_has_plan", condition=models.Q(part_of=None) | ~models.Q(plan_hash="")
@@ -71,6 +73,10 @@ class Approval(FSMModelMixin, models.Model):
     def reject(self) -> None:
         """One person refused it."""
 
-    @transition(field=status, source=[ApprovalStatus.PENDING, ApprovalStatus.APPROVED], target=ApprovalStatus.WITHDRAWN)
+    @transition(field=status, source=ApprovalStatus.PENDING, target=ApprovalStatus.RETURNED)
+    def send_back(self) -> None:
+        """One person asked the agent for changes."""
+
+    @transition(field=status, source=list(OPEN_REQUESTS), target=ApprovalStatus.WITHDRAWN)
     def withdraw(self) -> None:
         """It is not wanted any more."""

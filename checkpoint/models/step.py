@@ -70,7 +70,9 @@ class Step(FSMModelMixin, models.Model):
         ordering = ["position", "name"]
         indexes = [models.Index(fields=["workflow", "position"], name="step_of_workflow")]
         constraints = [
-            models.UniqueConstraint(fields=["workflow", "name"], name="step_name_once"),
+            models.UniqueConstraint(
+                fields=["workflow", "name"], condition=~models.Q(status="superseded"), name="step_name_once"
+            ),
             models.CheckConstraint(
                 name="step_status_known", condition=models.Q(status__in=[status.value for status in StepStatus])
             ),

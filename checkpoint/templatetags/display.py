@@ -45,6 +45,8 @@ _SIGNS: dict[str, tuple[str, str]] = {
     ApprovalStatus.APPROVED: ("good", "✓"),
     ApprovalStatus.CONSUMED: ("good", "✓"),
     ApprovalStatus.REJECTED: ("bad", "✕"),
+    ApprovalStatus.RETURNED: ("ask", "↩"),
+    Decision.REQUEST_CHANGES: ("ask", "↩"),
     Decision.APPROVE: ("good", "✓"),
     Decision.REJECT: ("bad", "✕"),
     # Of bulk jobs, which the core does not know.

@@ -13,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
-from checkpoint.explanations import Explanation, StepExplanation, explain
+from checkpoint.explanations import Explanation, Request, StepExplanation, explain
 from checkpoint.models import Workflow
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.short_ids import find, short
@@ -65,10 +65,15 @@ def _step_lines(step: StepExplanation) -> Iterator[str]:
         yield f"   case …{short(question.id)}: {printable(question.sentence)}"
         yield f"   answers: {', '.join(question.decisions)}"
     if step.request is not None:
-        yield f"   approval …{short(step.request.id)}: {step.request.sentence}, until {_clock(step.request.answer_by)}"
-        yield "   answers: approve, reject, withdraw" if step.request.status == "pending" else "   answers: withdraw"
+        yield f"   approval …{short(step.request.id)}: {printable(step.request.sentence)}{_until(step.request)}"
+        answers = "approve, reject, request_changes, " if step.request.status == "pending" else ""
+        yield f"   answers: {answers}withdraw"
     if step.outlook.words:
         yield f"   next: {step.outlook.words}{f', not before {_clock(step.outlook.at)}' if step.outlook.at else ''}"
+
+
+def _until(request: Request) -> str:
+    return "" if request.status == "returned" else f", until {_clock(request.answer_by)}"
 
 
 def _words(name: str) -> str:

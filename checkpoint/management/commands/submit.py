@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,8 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from checkpoint import command_line, waiting
 from checkpoint.command_line import ClearCommand
-from checkpoint.documents import LARGEST_DOCUMENT, format_of, read_document
 from checkpoint.errors import SubmissionInvalid
+from checkpoint.management.files import document_in, refuse
 from checkpoint.models import Team, Workflow
 from checkpoint.plans import Plan, parse_plan
 from checkpoint.short_ids import short
@@ -21,7 +20,6 @@ from checkpoint.states import WorkflowStatus
 from checkpoint.tool_versions import newest_tools
 from checkpoint.workflows import submit
 
-REFUSED = 2
 ENDINGS = {
     WorkflowStatus.COMPLETED: 0,
     WorkflowStatus.NEEDS_REVIEW: 3,
@@ -74,13 +72,11 @@ class Command(ClearCommand):
             sys.exit(code)
 
     def _refuse(self, error: SubmissionInvalid, options: dict[str, Any]) -> None:
-        for fault in error.faults:
-            self.stderr.write(command_line.printable(str(fault)))
+        refusal = refuse(self, error)
         if options["json"]:
             faults = [{"path": fault.path, "message": fault.message} for fault in error.faults]
             self.stdout.write(json.dumps({"code": error.code, "faults": faults}))
-        count = len(error.faults)
-        raise CommandError(f"{count} fault{'s' if count > 1 else ''}; nothing was stored.", returncode=REFUSED)
+        raise refusal
 
     def _wait(self, workflow: Workflow, options: dict[str, Any]) -> int:
         for change in waiting.follow(workflow.pk, seconds=options["wait"], until=ENDINGS):
@@ -98,21 +94,7 @@ class Command(ClearCommand):
 
 
 def _plan(file: str) -> Plan:
-    data = _read(file)
-    return parse_plan(read_document(data, format_of(file, data)), newest_tools())
-
-
-def _read(file: str) -> bytes:
-    """No more than what is needed to see that it is too large."""
-    if file == "-":
-        return sys.stdin.buffer.read(LARGEST_DOCUMENT + 1)
-    try:
-        with Path(file).open("rb") as stream:
-            return stream.read(LARGEST_DOCUMENT + 1)
-    except OSError as error:
-        raise CommandError(
-            f"{file} cannot be read: {error.strerror}; nothing was stored.", returncode=REFUSED
-        ) from error
+    return parse_plan(document_in(file), newest_tools())
 
 
 def _team(slug: str | None, user: User | None) -> Team:
