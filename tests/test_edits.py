@@ -21,7 +21,7 @@ from checkpoint.errors import (
     NotFound,
     SubmissionInvalid,
 )
-from checkpoint.models import Approval, AuditEntry, Case, Intent, Step, Workflow
+from checkpoint.models import Approval, Attempt, AuditEntry, Case, Intent, Step, Workflow
 from checkpoint.outcomes import Receipt, Refused
 from checkpoint.queries import progress_of
 from checkpoint.states import ApprovalStatus, CaseStatus, StepStatus, WorkflowStatus
@@ -86,6 +86,20 @@ def test_an_edit_is_asked_about_anew_and_then_runs_with_its_own_key() -> None:
     assert status(workflow) == WorkflowStatus.COMPLETED
     assert (progress_of([workflow])[workflow.pk].verified, progress_of([workflow])[workflow.pk].total) == (1, 1)
     assert "1 of 1 steps are verified." in run("explain", str(workflow.pk)).out
+
+
+def test_s02_five_rounds_of_review_make_one_call() -> None:
+    workflow, driver = requested()
+    ann = approver()
+    for cents in range(2, 6):
+        answer(pending(workflow), ann, DecisionKind.REQUEST_CHANGES)
+        assert driver.turn() == []
+        edit(workflow, {"customer": "acme", "cents": cents})
+        assert driver.turn() == []
+    answer(pending(workflow), ann)
+    assert driver.report(driver.claim(), Receipt()) == []
+    assert (status(workflow), Attempt.objects.count()) == (WorkflowStatus.COMPLETED, 1)
+    assert [json.loads(attempt.step.arguments or "")["cents"] for attempt in Attempt.objects.all()] == [5]
 
 
 def test_s23_the_original_call_does_not_come_back_after_an_edit() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from checkpoint.gating import ApprovalFacts, Go, Hold, Pins, Request, TimedOut, pass_gate
+from checkpoint.gating import ApprovalFacts, Go, Hold, Pins, Request, SentBack, TimedOut, pass_gate
 from checkpoint.rulings import ApprovalRule, Scope
 from checkpoint.states import ApprovalStatus
 
@@ -72,6 +72,11 @@ def test_s17_a_given_approval_is_used_up_by_the_start() -> None:
 
 def test_the_wait_after_the_last_approval_holds() -> None:
     assert pass_gate(RULE, facts(ApprovalStatus.APPROVED, waits=True), PINS, NOW) == Hold(NOW + HOUR / 2)
+
+
+def test_what_was_sent_back_to_the_agent_does_not_run_whatever_the_policy_asks() -> None:
+    for rule, pins in itertools.product([RULE, None], [PINS, *CHANGED]):
+        assert pass_gate(rule, facts(ApprovalStatus.RETURNED, expired=True), pins, NOW) == SentBack()
 
 
 def test_a_rule_that_is_gone_closes_what_it_had_opened() -> None:
