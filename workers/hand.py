@@ -30,7 +30,7 @@ from checkpoint.outcomes import (
     Verification,
     Visible,
 )
-from workers.registry import Call, Deadline, Tool
+from workers.registry import Call, Deadline, Tool, reports_sending
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,19 @@ def _act(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
     arguments = _arguments(tool, claim)
     match claim.activity:
         case Activity.EXECUTE:
-            call = _call(claim, deadline)
-            call.deadline.check_before_send()
-            return tool.execute(arguments, call)
+            return _execute(tool, arguments, _call(claim, deadline))
         case Activity.INSPECT:
             return tool.inspect(arguments, _call(claim, deadline))
         case Activity.VERIFY:
             return tool.verify(arguments, _call(claim, deadline, json.loads(claim.facts or "{}")))
+
+
+def _execute(tool: Tool, arguments: BaseModel, call: Call) -> Outcome:
+    if reports_sending(tool):
+        call.deadline.check_before_send()
+    else:
+        call.sending()
+    return tool.execute(arguments, call)
 
 
 def _arguments(tool: Tool, claim: Claim) -> BaseModel:

@@ -59,6 +59,16 @@ def boot_time() -> float:
     return time.clock_gettime(_BOOT_CLOCK)
 
 
+class FlightSlot(Protocol):
+    """Where it is noted how far one call has come, so that it is known after the process was killed."""
+
+    def sending(self) -> None:
+        """From here on a byte may have left."""
+
+    def answered(self, receipt: Receipt) -> None:
+        """The effect took place."""
+
+
 @dataclass(frozen=True)
 class Call:
     """What a tool is told about the call it makes.
@@ -69,7 +79,8 @@ class Call:
         attempt: number of this attempt, from 1.
         operation_id: the provider's id, once a receipt was recorded.
         facts: the receipt's facts, once recorded (for `verify`).
-        deadline: hold to it; check it immediately before the first byte.
+        deadline: hold to it; `sending` checks it.
+        flight: where the flight recorder notes how far the call has come; None for what has no effect.
     """
 
     workflow_id: str
@@ -80,6 +91,22 @@ class Call:
     deadline: Deadline
     operation_id: str | None = None
     facts: Facts | None = None
+    flight: FlightSlot | None = None
+
+    def sending(self) -> None:
+        """Call immediately before the first byte of the effect goes out.
+
+        Raises:
+            NotApplied: the deadline has passed; nothing was sent.
+        """
+        self.deadline.check_before_send()
+        if self.flight is not None:
+            self.flight.sending()
+
+    def answered(self, receipt: Receipt) -> None:
+        """Call with the receipt where work is left between the provider's answer and the end of `execute`."""
+        if self.flight is not None:
+            self.flight.answered(receipt)
 
 
 @runtime_checkable
@@ -87,7 +114,8 @@ class Tool(Protocol):
     """One kind of effect. `docs/writing-a-tool.md` shows a complete one.
 
     Plain class attributes do for the first four. `inspect` and `verify` are called only where the variant's contract
-    says that they exist. One instance serves all calls, from many threads at once.
+    says that they exist. One instance serves all calls, from many threads at once. A tool with the further attribute
+    `reports_sending = True` promises that nothing of an effect leaves before `execute` has called `call.sending()`.
     """
 
     @property
@@ -125,6 +153,11 @@ class Tool(Protocol):
     def verify(self, arguments: Any, call: Call) -> Verification:
         """Reads the outcome by another path than the action."""
         ...
+
+
+def reports_sending(tool: Tool) -> bool:
+    """Whether the tool itself says when the first byte goes out; otherwise it counts as sending from its start on."""
+    return getattr(tool, "reports_sending", False) is True
 
 
 def label(tool: Tool) -> str:

@@ -46,6 +46,7 @@ class FileWrite:
     name = "file.write"
     version = "1"
     summary = "Writes a file below the workers' folder"
+    reports_sending = True
     Arguments = FileArguments
 
     def __init__(self, root: Path | None = None) -> None:
@@ -121,7 +122,7 @@ class FileWrite:
         with place.draft(_draft_name(call.key, call.attempt), content) as draft:
             self._write_note(call, before.identity if before else _NO_FILE)
             reach("file.write/noted", call.step_name)
-            call.deadline.check_before_send()
+            call.sending()
             _rename(draft, place, arguments.path, only_if_absent=only_if_absent)
             reach("file.write/renamed", call.step_name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
@@ -52,11 +52,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What the requests of one call share."""
+    """What the requests of one call share. `sending` is called when a request starts to go out."""
 
     allow_list: AllowList
     secrets: Secrets
     deadline: Deadline
+    sending: Callable[[], None] = lambda: None
 
     def send(
         self,
@@ -74,7 +75,8 @@ class Exchange:
         """
         provider = self.provider(url)
         all_headers = _merged(_OURS, headers, self._secret_values(provider, secret_headers))
-        return _exchange(method, url, all_headers, content, provider, self.deadline)
+        network = Network(self.deadline, private=provider.private, sending=self.sending)
+        return _exchange(method, url, all_headers, content, provider, network)
 
     def get(
         self, url: str, headers: Mapping[str, str], secret_headers: Mapping[str, str], *, method: str = "GET"
@@ -142,9 +144,8 @@ def _exchange(
     headers: Mapping[str, str],
     content: bytes | None,
     provider: Provider,
-    deadline: Deadline,
+    network: Network,
 ) -> Answer:
-    network = Network(deadline, private=provider.private)
     try:
         return _answer(method, url, headers, content, provider, network)
     except (NotApplied, NoAnswer):

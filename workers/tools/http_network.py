@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import httpcore
@@ -20,13 +20,16 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 class Network(httpcore.NetworkBackend):
     """Connects for one request, once. httpcore asks it for a connection and then speaks HTTP over what it gets.
 
+    `sending` is called once, when the request starts to go out.
+
     Attributes:
         sent: True from just before the first byte of the request went out. TLS handshakes do not count.
     """
 
-    def __init__(self, deadline: Deadline, *, private: bool) -> None:
+    def __init__(self, deadline: Deadline, *, private: bool, sending: Callable[[], None] = lambda: None) -> None:
         self.sent = False
         self.deadline = deadline
+        self._sending = sending
         self._private = private
 
     def connect_tcp(
@@ -46,6 +49,17 @@ class Network(httpcore.NetworkBackend):
         if not self._private:
             _refuse_private(host, addresses)
         return _Stream(self._connect_one_of(addresses, port), self)
+
+    def begin_sending(self) -> None:
+        """Called before each write: the first one of a request is where it starts to go out.
+
+        Raises:
+            NotApplied: the deadline has passed; nothing was sent.
+        """
+        if not self.sent:
+            self.deadline.check_before_send()
+            self._sending()
+            self.sent = True
 
     def time_left(self, of: type[httpcore.TimeoutException]) -> float:
         """Seconds until the deadline; raises `of` when it has passed, so that slow drips cannot stretch it."""
@@ -76,9 +90,7 @@ class _Stream(httpcore.NetworkStream):
         return self._stream.read(max_bytes, self._network.time_left(httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        if not self._network.sent:
-            self._network.deadline.check_before_send()
-            self._network.sent = True
+        self._network.begin_sending()
         for start in range(0, len(buffer), _SLICE):
             self._stream.write(buffer[start : start + _SLICE], self._network.time_left(httpcore.WriteTimeout))
 

@@ -48,6 +48,7 @@ class HttpRequest:
     version = "1"
     summary = "Sends one HTTP request to an allowed provider"
     Arguments = HttpArguments
+    reports_sending = True
 
     def __init__(self, allow_list: AllowList | None = None, secrets: Secrets | None = None) -> None:
         self._given = allow_list
@@ -102,7 +103,7 @@ class HttpRequest:
         if arguments.timeout_seconds is not None:
             # The arguments may shorten the provider's deadline; recovery counts on its not getting longer.
             deadline = min(deadline, Deadline.after(arguments.timeout_seconds), key=lambda one: one.at)
-        return Exchange(self._allow_list(), self._secrets, deadline)
+        return Exchange(self._allow_list(), self._secrets, deadline, call.sending)
 
     def _send(self, arguments: HttpArguments, call: Call) -> Answer:
         body = http_answer.with_key(arguments.body, call.key)
