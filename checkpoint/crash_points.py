@@ -5,9 +5,9 @@ for any step). The process that reaches the point takes the file away, so that a
 
 The points: `before_commit` and `after_commit` of a turn that claims or records a call (`before_commit/claim_execute`,
 `after_commit/record_verify` …), `before_call/execute`, `after_call/execute` … in the hand, `file.write/noted`,
-`file.write/renamed` around the moment in which the tool file.write takes effect, `bulk/before_commit` and
-`bulk/after_commit` around the answer to one item of a bulk job, and `notice/sent` between sending a notice and
-recording that.
+`file.write/renamed` and `sql.execute/before_commit`, `sql.execute/committed` around the moment in which a tool takes
+effect, `bulk/before_commit` and `bulk/after_commit` around the answer to one item of a bulk job, and `notice/sent`
+between sending a notice and recording that.
 """
 
 from __future__ import annotations

@@ -7,6 +7,17 @@ from tests.notice_receivers import mail_server, receiver
 from tests.plugin_database import django_db_setup
 from tests.rig import rig
 from tests.sandbox_driver import sandbox, sandbox_process
+from tests.sql_driver import shop, shop_database
 from tests.time_driver import time_machine
 
-__all__ = ["django_db_setup", "mail_server", "receiver", "rig", "sandbox", "sandbox_process", "time_machine"]
+__all__ = [
+    "django_db_setup",
+    "mail_server",
+    "receiver",
+    "rig",
+    "sandbox",
+    "sandbox_process",
+    "shop",
+    "shop_database",
+    "time_machine",
+]

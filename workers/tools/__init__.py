@@ -5,5 +5,6 @@ from __future__ import annotations
 from workers.registry import Tool
 from workers.tools.file_write import FileWrite
 from workers.tools.http_request import HttpRequest
+from workers.tools.sql_execute import SqlExecute
 
-TOOLS: list[Tool] = [FileWrite(), HttpRequest()]
+TOOLS: list[Tool] = [FileWrite(), HttpRequest(), SqlExecute()]
