@@ -6,15 +6,17 @@ changes nothing; a refused person is written to the system's audit stream in a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from approvals import case_work, notices, signatures
+from approvals import case_work, notices, signatures, step_up
 from approvals.models import Decision, Signature
 from approvals.signatures import GivenAnswer
+from approvals.step_up import UNKNOWN, Authentication
 from checkpoint import denials, doorbell, reasons, recovery, step_rows, transitions
 from checkpoint.canonical import string_problem
 from checkpoint.errors import CaseClosed, DecisionIncomplete, DecisionNotAllowed, Forbidden, NotFound, StaleView
@@ -41,6 +43,7 @@ def decide(
     operation_id: str = "",
     step_version: int,
     arguments_hash: str,
+    authentication: Authentication = UNKNOWN,
     alongside: Callable[[Answered], None] = lambda answered: None,
 ) -> Answered:
     """Records a person's answer to a case, and carries it out unless the policy wants more people to give it.
@@ -51,6 +54,7 @@ def decide(
         person: whoever the session or token belongs to; never taken from the request's body (S14).
         step_version: the step's version that the person saw.
         arguments_hash: the hash of the arguments that the person saw.
+        authentication: when the person last proved who they are; it counts where the policy wants a fresh proof.
         alongside: writes what belongs to the answer, in its transaction; what it raises undoes both. It is not called
             for an answer that was given before.
 
@@ -60,6 +64,7 @@ def decide(
     Raises:
         NotFound: no such case, or none that this person may see.
         Forbidden: the person may see it but not decide, or the policy wants people of other groups.
+        AuthenticateAgain: the policy wants the person to have authenticated again shortly before.
         DecisionIncomplete: no reason, or a field is too long.
         CaseClosed: it was answered or settled already; the message says by whom and how (S11, S19).
         StaleView: the step moved on since the person looked (S11, S12).
@@ -67,7 +72,15 @@ def decide(
         AlreadySigned: the person gave another answer before, which still waits for other people.
     """
     given = GivenAnswer(
-        case_id, kind, person, channel, reason.strip(), operation_id.strip(), step_version, arguments_hash
+        case_id,
+        kind,
+        person,
+        channel,
+        reason.strip(),
+        operation_id.strip(),
+        step_version,
+        arguments_hash,
+        authentication,
     )
     _check_complete(given)
     try:
@@ -92,20 +105,37 @@ def _decide(given: GivenAnswer, alongside: Callable[[Answered], None]) -> Answer
     own = signatures.of_person(signed, given.person)
     if waits and own is not None:
         return own
-    answered = signatures.sign(changes, case, given) if waits else _carry_out(changes, case, row, given, signed)
+    known = _authenticated(case, given, changes)
+    if waits:
+        answered: Answered = signatures.sign(changes, case, given, known)
+    else:
+        answered = _carry_out(changes, case, row, given, signed, known)
     changes.finish()
     alongside(answered)
     doorbell.ring_on_commit()
     return answered
 
 
-def _carry_out(changes: Changes, case: Case, row: StepRow, given: GivenAnswer, signed: Sequence[Signature]) -> Decision:
+def _authenticated(case: Case, given: GivenAnswer, changes: Changes) -> Mapping[str, str]:
+    """What the audit keeps of the person's authentication, where the policy wants a fresh one."""
+    return step_up.require(given.authentication, changes.now) if signatures.wants_step_up(case) else {}
+
+
+def _carry_out(
+    changes: Changes,
+    case: Case,
+    row: StepRow,
+    given: GivenAnswer,
+    signed: Sequence[Signature],
+    known: Mapping[str, str],
+) -> Decision:
     """The answer of the last person who was needed. An operation id that an earlier one found is not lost."""
     agreed = [signature for signature in signed if signature.kind == given.kind]
     found = [signature.operation_id for signature in agreed if signature.operation_id]
     given = replace(given, operation_id=given.operation_id or (found or [""])[-1])
     recovery.apply(changes, case, row, recovery.Answer(given.kind, given.reason, given.operation_id))
-    decision = _record(changes, case, given, signed_by=[signature.person_name for signature in agreed])
+    details = {"signed_by": [signature.person_name for signature in agreed], **known}
+    decision = _record(changes, case, given, details)
     notices.tell_of_decision(decision)
     return decision
 
@@ -139,7 +169,7 @@ def _check_guards(case: Case, row: StepRow, request: GivenAnswer) -> None:
         raise StaleView("The step moved on since you looked. Load the case again and decide on what it shows now.")
 
 
-def _record(changes: Changes, case: Case, request: GivenAnswer, *, signed_by: list[str]) -> Decision:
+def _record(changes: Changes, case: Case, request: GivenAnswer, details: dict[str, Any]) -> Decision:
     case.decide()
     case.closed_at = changes.now
     case.save(update_fields=["status", "closed_at"])
@@ -149,7 +179,7 @@ def _record(changes: Changes, case: Case, request: GivenAnswer, *, signed_by: li
         before=case.reason,
         after=request.kind.value,
         reason=request.reason,
-        details={"case": str(case.pk), "operation_id": request.operation_id, "signed_by": signed_by},
+        details={"case": str(case.pk), "operation_id": request.operation_id, **details},
     )
     return Decision.objects.create(
         case=case,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Prefetch, Q, QuerySet
 
+from approvals import signatures, step_up
 from approvals.models import Decision
 from checkpoint import pinned, step_rulings
 from checkpoint.approval_requests import hash_of_plan
@@ -94,6 +96,12 @@ def ruling_on(share: Share, workflow: Workflow) -> Ruling | None:
         return pinned.ruling(share.approval.policy_version_id, description)
     except RecordDamaged:
         return None
+
+
+def wants_step_up(shares: Iterable[Share], workflow: Workflow) -> bool:
+    """Whether the policy in force wants whoever answers to have authenticated again. Raises as `step_up.wanted`."""
+    steps = (step_rulings.describe_stored(share.step, workflow, share.step.arguments) for share in shares)
+    return step_up.wanted(signatures.in_force(), steps)
 
 
 def outline(workflow: Workflow) -> list[Step]:

@@ -6,23 +6,24 @@ clicks while the effect is slow change nothing (S18), and of two people who pres
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from approvals import notices, permits
+from approvals import notices, permits, signatures, step_up
 from approvals.locked_requests import LockedRequest, complete_reason, end_step, how_it_ended, lock
 from approvals.models import Decision
 from approvals.permissions import DECIDE_APPROVAL
-from checkpoint import denials, doorbell, step_rows
+from approvals.step_up import UNKNOWN, Authentication
+from checkpoint import denials, doorbell, step_rows, step_rulings
 from checkpoint.errors import ApprovalClosed, DecisionNotAllowed, Forbidden, StaleView
 from checkpoint.models import Approval
 from checkpoint.people import Actor
 from checkpoint.permissions import Person
-from checkpoint.rulings import ApprovalRule
+from checkpoint.rulings import ApprovalRule, StepDescription
 from checkpoint.states import ApprovalStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.transactions import one_transaction
@@ -41,6 +42,7 @@ class _Answer:
     channel: str
     reason: str
     arguments_hash: str
+    authentication: Authentication
     alongside: Callable[[Decision], None]
 
     @property
@@ -56,6 +58,7 @@ def answer(
     channel: str,
     reason: str,
     arguments_hash: str,
+    authentication: Authentication = UNKNOWN,
     alongside: Callable[[Decision], None] = lambda decision: None,
 ) -> Decision:
     """Records one person's answer, and opens or closes the gate when it is the deciding one.
@@ -64,18 +67,20 @@ def answer(
         kind: approve, reject or request_changes. Of the last two one is enough; the last sends the steps back to the
             agent, and nothing of them runs until it has changed one.
         arguments_hash: the hash of the arguments that the person was shown (S15).
+        authentication: when the person last proved who they are; it counts where the policy wants a fresh proof.
         alongside: writes what belongs to the decision, in its transaction; what it raises undoes both. It is not called
             for an answer that was given before.
 
     Raises:
         NotFound: no such approval, or none that this person may see.
         Forbidden: this person may see it but not answer it (`permits.refusal`).
+        AuthenticateAgain: the policy wants the person to have authenticated again shortly before.
         DecisionIncomplete: no reason, or it is too long.
         ApprovalClosed: it was answered, used, withdrawn or ran out already (S11, S13, S19).
         StaleView: the arguments are not those that the person was shown.
         DecisionNotAllowed: another kind; or changes are asked for of what was sent already.
     """
-    given = _Answer(approval_id, kind, person, channel, reason.strip(), arguments_hash, alongside)
+    given = _Answer(approval_id, kind, person, channel, reason.strip(), arguments_hash, authentication, alongside)
     _check_complete(given)
     try:
         return _answer(given)
@@ -98,7 +103,7 @@ def _answer(given: _Answer) -> Decision:
         raise Forbidden(refusal)
     if approval.shown_hash != given.arguments_hash:
         raise StaleView("The arguments are not those that you were shown. Load the request again and decide on those.")
-    decision = _record(changes, approval, given)
+    decision = _record(changes, approval, given, _authenticated(changes, request, given))
     if given.kind is DecisionKind.REJECT:
         _reject(changes, request, given)
     elif given.kind is DecisionKind.REQUEST_CHANGES:
@@ -119,6 +124,18 @@ def _check_complete(given: _Answer) -> None:
     complete_reason(given.reason)
 
 
+def _authenticated(changes: Changes, request: LockedRequest, given: _Answer) -> Mapping[str, str]:
+    """What the audit keeps of the person's authentication, where the policy in force wants a fresh one."""
+    if not step_up.wanted(signatures.in_force(), _steps(changes, request)):
+        return {}
+    return step_up.require(given.authentication, changes.now)
+
+
+def _steps(changes: Changes, request: LockedRequest) -> Iterator[StepDescription]:
+    for row in step_rows.of_ids(share.step_id for share in request.shares).values():
+        yield step_rulings.describe(changes.workflows[row.workflow_id], row)
+
+
 def _check_open(approval: Approval, changes: Changes) -> None:
     if approval.status != ApprovalStatus.PENDING:
         raise ApprovalClosed(how_it_ended(approval))
@@ -137,13 +154,13 @@ def refusal_of(approval: Approval, person: Person) -> str:
     return permits.refusal(ApprovalRule.from_json(approval.rule), voter)
 
 
-def _record(changes: Changes, approval: Approval, given: _Answer) -> Decision:
+def _record(changes: Changes, approval: Approval, given: _Answer, known: Mapping[str, str]) -> Decision:
     changes.note_workflow(
         approval.workflow_id,
         given.kind.value,
         before=approval.status,
         reason=given.reason,
-        details={"approval": str(approval.pk), "arguments_hash": approval.shown_hash},
+        details={"approval": str(approval.pk), "arguments_hash": approval.shown_hash, **known},
     )
     return Decision.objects.create(
         approval=approval,

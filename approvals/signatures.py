@@ -13,16 +13,18 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
+from approvals import step_up
 from approvals.case_work import said
 from approvals.models import Signature
 from approvals.permissions import DECIDE_CASE
 from approvals.queries import cases_visible_to
-from checkpoint import pinned, rulings
+from approvals.step_up import UNKNOWN, Authentication
+from checkpoint import pinned, step_rulings
 from checkpoint.errors import AlreadySigned, DecisionNotAllowed, Forbidden, RecordDamaged
 from checkpoint.models import Case, PolicyVersion
 from checkpoint.people import Actor
 from checkpoint.permissions import Person
-from checkpoint.rulings import DecisionRule
+from checkpoint.rulings import DecisionRule, StepDescription
 from checkpoint.states import CASE_RULES, CaseReason, Decision
 from checkpoint.transitions import Changes
 
@@ -45,6 +47,7 @@ class GivenAnswer:
     operation_id: str
     step_version: int
     arguments_hash: str
+    authentication: Authentication = UNKNOWN
 
     @property
     def actor(self) -> Actor:
@@ -66,24 +69,26 @@ def rules_of(case: Case, policy_version_id: UUID | None = None) -> Rules:
     Raises:
         DecisionNotAllowed: the policy in force cannot be read. Then nobody decides, rather than anybody.
     """
-    reason, step = CaseReason(case.reason), case.step
+    reason = CaseReason(case.reason)
     ruling_version = policy_version_id or in_force()
     if not pinned.has_rules(ruling_version):
         return dict.fromkeys(CASE_RULES[reason].decisions, DecisionRule())
-    description = rulings.describe(
-        tool=step.tool_version.name,
-        variants=step.tool_version.variants,
-        variant=step.variant,
-        kind=case.workflow.kind,
-        team=case.workflow.team.slug,
-        arguments=step.arguments,
-    )
     try:
-        ruling = pinned.ruling(ruling_version, description)
+        ruling = pinned.ruling(ruling_version, describe(case))
     except RecordDamaged as damaged:
         raise DecisionNotAllowed(f"{damaged}. Until an administrator puts another in force, none decides.") from damaged
     allowed = ruling.decisions.get(reason, {})
     return {kind: allowed[kind] for kind in CASE_RULES[reason].decisions if kind in allowed}
+
+
+def describe(case: Case) -> StepDescription:
+    """The step that a case is about, as a policy sees it."""
+    return step_rulings.describe_stored(case.step, case.workflow, case.step.arguments)
+
+
+def wants_step_up(case: Case, policy_version_id: UUID | None = None) -> bool:
+    """Whether the policy in force wants whoever answers to have authenticated again. Raises as `rules_of`."""
+    return step_up.wanted(policy_version_id or in_force(), map(describe, [case]))
 
 
 def missing(case: Case, kind: Decision, person: Person) -> int:
@@ -147,15 +152,15 @@ def _may_decide(person: User, case: Case) -> bool:
     return person.has_perm(DECIDE_CASE) and cases_visible_to(person).filter(pk=case.pk).exists()
 
 
-def sign(changes: Changes, case: Case, given: GivenAnswer) -> Signature:
-    """Records an answer that waits for other people."""
+def sign(changes: Changes, case: Case, given: GivenAnswer, known: Mapping[str, str]) -> Signature:
+    """Records an answer that waits for other people. `known`: what else the audit keeps of it."""
     changes.note_workflow(
         case.workflow_id,
         "sign",
         before=case.reason,
         after=given.kind.value,
         reason=given.reason,
-        details={"case": str(case.pk), "operation_id": given.operation_id},
+        details={"case": str(case.pk), "operation_id": given.operation_id, **known},
     )
     return Signature.objects.create(
         case=case,

@@ -12,7 +12,8 @@ class CheckpointConfig(AppConfig):
     label = "checkpoint"
 
     def ready(self) -> None:
-        """Begins to listen for changes of accounts, which Django makes in many places."""
-        from checkpoint import account_log
+        """Begins to listen for sign-ins and for changes of accounts, which Django makes in many places."""
+        from checkpoint import account_log, authentications
 
         account_log.connect()
+        authentications.connect()

@@ -7,13 +7,15 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from getpass import getpass
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from checkpoint import denials, occasions
+from checkpoint import authentications, denials, occasions
 from checkpoint.canonical import string_problem
 from checkpoint.errors import CheckpointError, Forbidden, NotFound
 from checkpoint.occasions import Occasion, login_name
@@ -87,6 +89,19 @@ def person(name: str) -> User:
         raise CommandError(str(refusal)) from refusal
     occasions.current().actor = lambda: actor(found)
     return found
+
+
+def authenticate(person: User, *, ask: bool) -> datetime | None:
+    """Asks for the account's password at a terminal; when it was given, or None where nobody can be asked.
+
+    Raises CommandError where the password is wrong.
+    """
+    if not ask or not sys.stdin.isatty():
+        return None
+    given = authentications.check(person, getpass(f"Password of {person.get_username()}: "), channel=CHANNEL)
+    if given is None:
+        raise CommandError("This is not the password of an active account of that name; nothing was done.")
+    return given
 
 
 def actor(user: User | None) -> Actor:

@@ -79,6 +79,12 @@ class Forbidden(CheckpointError):
     code = "forbidden"
 
 
+class AuthenticateAgain(Forbidden):
+    """The policy wants a person who authenticated shortly before, and this one did not, or gave a wrong password."""
+
+    code = "authenticate_again"
+
+
 class FilterInvalid(CheckpointError):
     """What a search is to be narrowed to cannot be read; the message names each fault."""
 

@@ -22,6 +22,7 @@ from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkNoun, noun
 from approvals.decisions import REASON_LIMIT
 from approvals.models import BulkItem, BulkJob
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
+from approvals.step_up import UNKNOWN, Authentication
 from checkpoint import audit, clock, denials, reasons
 from checkpoint.errors import BulkJobClosed, DecisionIncomplete, Forbidden, NotFound
 from checkpoint.models.identifiers import uuid7
@@ -101,8 +102,11 @@ def _complete(reason: str) -> str:
     return stripped
 
 
-def start(*, job_id: UUID, person: User, channel: str) -> BulkJob:
+def start(*, job_id: UUID, person: User, channel: str, authentication: Authentication = UNKNOWN) -> BulkJob:
     """Lets the workers begin. A job that its person has started already stays as it is.
+
+    Args:
+        authentication: when the person last proved who they are; it counts for every answer of the job.
 
     Raises:
         NotFound: there is no such job, or the person may not see it.
@@ -110,11 +114,11 @@ def start(*, job_id: UUID, person: User, channel: str) -> BulkJob:
         BulkJobClosed: it was aborted.
     """
     with _denials(person, channel, "start", f"bulk job {job_id}"):
-        return _start(job_id, person, channel)
+        return _start(job_id, person, channel, authentication)
 
 
 @one_transaction
-def _start(job_id: UUID, person: User, channel: str) -> BulkJob:
+def _start(job_id: UUID, person: User, channel: str, authentication: Authentication) -> BulkJob:
     person, job = _lock(job_id, person)
     if job.person_id != person.pk:
         raise Forbidden(f"Only {job.person_name}, who prepared this job, can start it. Prepare one of your own.")
@@ -123,8 +127,8 @@ def _start(job_id: UUID, person: User, channel: str) -> BulkJob:
         raise BulkJobClosed(_how_it_ended(job))
     if job.status == BulkJobStatus.DRAFT:
         job.start()
-        job.started_at = clock.now()
-        job.save(update_fields=["status", "started_at"])
+        job.started_at, job.authenticated_at = clock.now(), authentication.at
+        job.save(update_fields=["status", "started_at", "authenticated_at"])
         trail.note(job, Actor(person.get_username(), channel), "start", before="draft", after=job.status)
         transaction.on_commit(lambda: started.send_robust(sender=None), robust=True)
     return job

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 
-from approvals import permits, signatures
+from approvals import permits, signatures, step_up
 from approvals.bulk import consequences, queries, rules
 from approvals.bulk.consequences import Effect
 from approvals.bulk.queries import Listed
 from approvals.bulk.states import BulkResult
 from approvals.models import BulkJob, Signature
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
-from checkpoint import clock
+from approvals.step_up import UNKNOWN, Authentication
+from checkpoint import clock, step_rulings
 from checkpoint.errors import CheckpointError
 from checkpoint.models import Approval, Case
 from checkpoint.permissions import Person
-from checkpoint.rulings import ApprovalRule
+from checkpoint.rulings import ApprovalRule, StepDescription
 from checkpoint.states import ApprovalStatus, CaseReason, CaseStatus, Decision
 
 
@@ -32,12 +33,14 @@ class Expected:
 
     Attributes:
         needs_others: it would be recorded, and wait for further people before it does anything.
+        needs_password: it would be recorded if its person had authenticated again.
     """
 
     listed: Listed
     result: BulkResult
     message: str = ""
     needs_others: bool = False
+    needs_password: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class Preview:
         return [
             (reason, [one for one in self.expected if one.message == reason]) for reason, _ in reasons.most_common()
         ]
+
+    @property
+    def needs_password(self) -> int:
+        """How many will be refused unless the person gives their password again before the start."""
+        return sum(expected.needs_password for expected in self.expected)
 
     @property
     def tools(self) -> list[ToolLine]:
@@ -123,20 +131,21 @@ def cut_off(job: BulkJob) -> str:
     )
 
 
-def preview(job: BulkJob) -> Preview:
-    """What would become of the job's items if its person started it now."""
-    judge = _Judge(job)
+def preview(job: BulkJob, authentication: Authentication = UNKNOWN) -> Preview:
+    """What would become of the job's items if its person, who authenticated then, started it now."""
+    judge = _Judge(job, authentication)
     return Preview(judge.kind, [judge.expect(listed) for listed in queries.listed(queries.items(job))])
 
 
 class _Judge:
     """Foresees single results; asks about the person once for the whole job."""
 
-    def __init__(self, job: BulkJob) -> None:
+    def __init__(self, job: BulkJob, authentication: Authentication) -> None:
         self.kind = Decision(job.kind)
         self.person: Person = job.person or AnonymousUser()
         self.groups = set(self.person.groups.values_list("name", flat=True))
         self.now = clock.now()
+        self.is_recent = authentication.is_recent(self.now)
         self.policy_version_id = signatures.in_force()
         signed = Signature.objects.filter(case__bulk_items__job=job)
         self.signed = set(signed.values_list("case", flat=True))
@@ -166,10 +175,13 @@ class _Judge:
             rules_of_case = signatures.rules_of(case, self.policy_version_id)
             signed = signatures.on(case) if case.pk in self.signed else []
             waits = signatures.missing_by(rules_of_case, signed, self.kind, self.person)
+            needs_password = not self.is_recent and signatures.wants_step_up(case, self.policy_version_id)
         except CheckpointError as refusal:
             return Expected(listed, BulkResult.REFUSED, str(refusal))
         if waits and signatures.of_person(signed, self.person) is not None:
             return Expected(listed, BulkResult.MOVED, "You gave this answer already; it waits for another person.")
+        if needs_password:
+            return _without_password(listed)
         return Expected(listed, BulkResult.DONE, needs_others=waits > 0)
 
     def _approval(self, listed: Listed, approval: Approval) -> Expected:
@@ -185,4 +197,18 @@ class _Judge:
         )
         if refusal := permits.refusal(ApprovalRule.from_json(approval.rule), voter):
             return Expected(listed, BulkResult.REFUSED, refusal)
+        try:
+            needs_password = not self.is_recent and step_up.wanted(self.policy_version_id, map(_described, [listed]))
+        except CheckpointError as unreadable:
+            return Expected(listed, BulkResult.REFUSED, str(unreadable))
+        if needs_password:
+            return _without_password(listed)
         return Expected(listed, BulkResult.DONE, needs_others=_needed(approval) > 1)
+
+
+def _described(listed: Listed) -> StepDescription:
+    return step_rulings.describe_stored(listed.step, listed.about.workflow, listed.step.arguments)
+
+
+def _without_password(listed: Listed) -> Expected:
+    return Expected(listed, BulkResult.REFUSED, step_up.refusal(), needs_password=True)

@@ -25,6 +25,7 @@ from approvals.bulk.queries import Listed
 from approvals.bulk.states import BulkJobStatus, BulkNoun, BulkResult
 from approvals.decisions import Answered
 from approvals.models import BulkItem, BulkJob, Decision, Signature
+from approvals.step_up import Authentication
 from checkpoint import clock, crash_points, occasions
 from checkpoint.clock import Now
 from checkpoint.errors import ApprovalClosed, CaseClosed, CheckpointError, DecisionNotAllowed, Forbidden, StaleView
@@ -130,6 +131,7 @@ def _decide(job: BulkJob, listed: Listed) -> None:
     item = listed.item
     common: dict[str, Any] = {"kind": kind, "person": person, "channel": trail.CHANNEL, "reason": job.reason}
     common |= {"arguments_hash": item.arguments_hash, "alongside": alongside}
+    common |= {"authentication": Authentication(job.authenticated_at, answered_at=job.started_at)}
     if job.noun is BulkNoun.CASE:
         earlier: Answered = decisions.decide(case_id=listed.about.pk, step_version=item.step_version, **common)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals.bulk import jobs, queries
 from approvals.bulk.states import BulkJobStatus
-from approvals.console import bulk_form, bulk_page
-from checkpoint.errors import CheckpointError, Conflict, DecisionIncomplete, Forbidden
+from approvals.console import bulk_form, bulk_page, passwords
+from approvals.step_up import Authentication
+from checkpoint import authentications
+from checkpoint.errors import AuthenticateAgain, CheckpointError, Conflict, DecisionIncomplete, Forbidden
 from checkpoint.pages import cursor, is_htmx, page
 
 CHANNEL = "console"
@@ -55,7 +58,19 @@ def bulk_job(request: HttpRequest, job_id: UUID) -> HttpResponse:
 @require_http_methods(["POST", "GET"])
 def bulk_start(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """The workers begin. The answer to a GET is the job: that is where a reload after a refusal leads."""
-    return _act(request, job_id, jobs.start)
+    return _act(request, job_id, partial(jobs.start, authentication=Authentication(authentications.last(request))))
+
+
+@require_http_methods(["POST", "GET"])
+def bulk_password(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """The person gives their password again, and sees what the job would do then. The answer to a GET is the job."""
+    if request.method == "GET":
+        return redirect("bulk_job", job_id)
+    try:
+        passwords.given(request)
+    except AuthenticateAgain as refusal:
+        return _job_page(request, job_id, refusal=str(refusal), status=403)
+    return _job_page(request, job_id, acted=True) if is_htmx(request) else redirect("bulk_job", job_id)
 
 
 @require_http_methods(["POST", "GET"])

@@ -12,6 +12,8 @@ from approvals.bulk.preview import cut_off, preview
 from approvals.bulk.selection import PLURAL, counted
 from approvals.bulk.states import BulkJobStatus, BulkResult
 from approvals.models import BulkJob
+from approvals.step_up import Authentication
+from checkpoint import authentications
 from checkpoint.pages import number
 from checkpoint.permissions import ADMINISTER_WORKFLOW
 
@@ -35,7 +37,7 @@ def context(job: BulkJob, request: HttpRequest, *, refusal: str = "", acted: boo
         "visible": queries.visible_workflow_ids(request.user, job),
         "refusal": refusal,
         "acted": acted,
-        **(_draft(job) if job.status == BulkJobStatus.DRAFT else _items(job, request)),
+        **(_draft(job, request) if job.status == BulkJobStatus.DRAFT else _items(job, request)),
     }
 
 
@@ -51,8 +53,8 @@ def seen(job: BulkJob, request: HttpRequest) -> str:
     return f"{job.status}-{totals.done}-{totals.refused}-{totals.moved}-{request.GET.urlencode()}"
 
 
-def _draft(job: BulkJob) -> dict[str, Any]:
-    foreseen = preview(job)
+def _draft(job: BulkJob, request: HttpRequest) -> dict[str, Any]:
+    foreseen = preview(job, Authentication(authentications.last(request)))
     return {"preview": foreseen, "answered": counted(job.noun, len(foreseen.answered))}
 
 

@@ -9,8 +9,9 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from approvals import assignments, queries, review_queue, similar_cases, snoozes
+from approvals import assignments, queries, review_queue, signatures, similar_cases, snoozes
 from approvals.consequences import HAPPENING
+from approvals.console import passwords
 from approvals.console.answers import Answer, Typed, arguments_intact, contract_of, offered
 from approvals.models import Escalation
 from approvals.permissions import DECIDE_CASE
@@ -47,7 +48,7 @@ FORMS: Mapping[str, frozenset[str]] = {
     "comment": frozenset({"text"}),
     "file": frozenset({"file", "reason"}),
 }
-_ANSWER_FIELDS = frozenset({"reason", "operation_id"})
+_ANSWER_FIELDS = frozenset({"reason", "operation_id", passwords.FIELD})
 
 
 def act(
@@ -77,14 +78,14 @@ def show(request: HttpRequest, case_id: UUID, typed: Typed | None = None, status
     found = queries.visible_case(request.user, case_id)
     seen = _seen(found)
     polled = request.method == "GET" and is_shown(request, seen)
-    context = {} if polled else _context(found, request.user, typed or Typed()) | _work(found, request)
+    context = {} if polled else _context(found, request, typed or Typed()) | _work(found, request)
     return page(request, "case.html", "answer", context, status=status, seen=seen)
 
 
 def _refused(request: HttpRequest, case_id: UUID, form: str, refusal: CheckpointError) -> HttpResponse:
     """The case as it is now, with the refusal beside what was typed."""
     status = next(code for kind, code in _STATUS_CODES.items() if isinstance(refusal, kind))
-    field, _, sentence = str(refusal).partition(": ")
+    field, sentence = passwords.about(refusal) or str(refusal).partition(": ")[::2]
     if field not in FORMS.get(form, _ANSWER_FIELDS):
         field, sentence = "", str(refusal)
     sent = request.POST
@@ -111,7 +112,8 @@ def _seen(found: Case) -> str:
     return "-".join(str(part) for part in parts)
 
 
-def _context(found: Case, person: Person, typed: Typed) -> dict[str, Any]:
+def _context(found: Case, request: HttpRequest, typed: Typed) -> dict[str, Any]:
+    person = request.user
     is_open, contract, intact = found.status == CaseStatus.OPEN, contract_of(found), arguments_intact(found)
     may_decide = person.has_perm(DECIDE_CASE)
     answers, barred = _answers(found, person, typed) if is_open and may_decide and intact else ([], "")
@@ -124,6 +126,7 @@ def _context(found: Case, person: Person, typed: Typed) -> dict[str, Any]:
         "may_decide": may_decide,
         "answers": answers,
         "barred": barred,
+        "needs_password": bool(answers) and not passwords.is_recent(request) and signatures.wants_step_up(found),
         "typed": typed,
         "next_case": None if is_open else review_queue.queue(person).rows[:1],
         "other_case": queries.open_case_of_step(found),

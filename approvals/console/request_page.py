@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q
+from django.http import HttpRequest
 
 from approvals import request_consequences, request_queries
 from approvals.consequences import HAPPENING
+from approvals.console import passwords
 from approvals.console.answers import Typed
 from approvals.policy_words import approval_in_words
 from approvals.question_list import next_question
@@ -18,6 +20,7 @@ from approvals.requests import refusal_of
 from approvals.withdrawals import may_withdraw
 from checkpoint import clock
 from checkpoint.contracts import Reversibility
+from checkpoint.errors import DecisionNotAllowed
 from checkpoint.models import Approval, Step
 from checkpoint.permissions import Person
 from checkpoint.rulings import ApprovalRule
@@ -50,8 +53,9 @@ class Offer:
     typed: Typed
 
 
-def context(found: Approval, person: Person, typed: Typed) -> dict[str, Any]:
+def context(found: Approval, request: HttpRequest, typed: Typed) -> dict[str, Any]:
     """What the template needs."""
+    person = request.user
     shares, rule, step = request_queries.shares_of(found), ApprovalRule.from_json(found.rule), found.step
     intact, refusal = request_queries.intact(found, shares), refusal_of(found, person)
     late = found.status == ApprovalStatus.PENDING and clock.now() >= found.expires_at
@@ -71,12 +75,21 @@ def context(found: Approval, person: Person, typed: Typed) -> dict[str, Any]:
         "refusal": refusal,
         "offers": [_offer(kind, asking, typed) for kind in kinds],
         "typed": typed,
+        "needs_password": bool(kinds) and not passwords.is_recent(request) and _wants_step_up(found, shares),
         "settled": found.status not in OPEN_REQUESTS and step.status in STEP_TERMINAL,
         "happening": _happening(found),
         "outcome": _OUTCOMES.get(ApprovalStatus(found.status), ""),
         "following": None if found.status == ApprovalStatus.PENDING else next_question(person),
         **_place_in_plan(found, shares),
     }
+
+
+def _wants_step_up(found: Approval, shares: list[Share]) -> bool:
+    """Where the policy cannot be read, nobody answers, with or without a password."""
+    try:
+        return request_queries.wants_step_up(shares, found.workflow)
+    except DecisionNotAllowed:
+        return False
 
 
 def _happening(found: Approval) -> str:

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import request_queries, requests, withdrawals
+from approvals.console import passwords
 from approvals.console.answers import Typed
 from approvals.console.request_page import context, seen
 from approvals.request_consequences import RequestAnswer
@@ -47,6 +48,7 @@ def _answer(request: HttpRequest, approval_id: UUID) -> None:
         channel=CHANNEL,
         reason=request.POST.get("reason", ""),
         arguments_hash=request.POST.get("arguments_hash", ""),
+        authentication=passwords.given(request),
     )
 
 
@@ -81,8 +83,8 @@ def _act(request: HttpRequest, approval_id: UUID, verb: Callable[[HttpRequest, U
 def _refused(request: HttpRequest, approval_id: UUID, refusal: CheckpointError) -> HttpResponse:
     """The request as it is now, with the refusal beside what was typed."""
     status = next(code for kind, code in _STATUS_CODES.items() if isinstance(refusal, kind))
-    field, _, sentence = str(refusal).partition(": ")
-    if field != "reason":
+    field, sentence = passwords.about(refusal) or str(refusal).partition(": ")[::2]
+    if field not in ("reason", passwords.FIELD):
         field, sentence = "", str(refusal)
     typed = Typed(
         kind=request.POST.get("kind", RequestAnswer.WITHDRAW),
@@ -95,5 +97,5 @@ def _refused(request: HttpRequest, approval_id: UUID, refusal: CheckpointError) 
 
 def _page(request: HttpRequest, approval_id: UUID, typed: Typed | None = None, status: int = 200) -> HttpResponse:
     found = request_queries.visible_request(request.user, approval_id)
-    shown = context(found, request.user, typed or Typed())
+    shown = context(found, request, typed or Typed())
     return page(request, "approval.html", "request", shown, status=status, seen=seen(found))

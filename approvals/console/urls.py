@@ -25,6 +25,7 @@ urlpatterns = [
     path("bulk-jobs/", bulk.bulk_jobs, name="bulk_jobs"),
     path("bulk-jobs/<uuid:job_id>/", bulk.bulk_job, name="bulk_job"),
     path("bulk-jobs/<uuid:job_id>/start/", bulk.bulk_start, name="bulk_start"),
+    path("bulk-jobs/<uuid:job_id>/password/", bulk.bulk_password, name="bulk_password"),
     path("bulk-jobs/<uuid:job_id>/abort/", bulk.bulk_abort, name="bulk_abort"),
     path("notices/", notices.notice_list, name="notices"),
     path("notices/<uuid:notice_id>/", notices.notice, name="notice"),

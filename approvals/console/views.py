@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import decisions, question_list, review_queue
-from approvals.console import bulk_form
+from approvals.console import bulk_form, passwords
 from approvals.console.case_page import CHANNEL, act, show
 from approvals.review_queue import Shown
 from checkpoint.errors import DecisionIncomplete
@@ -84,6 +84,7 @@ def _answer(request: HttpRequest, case_id: UUID) -> dict[str, Any]:
         "operation_id": sent.get("operation_id", ""),
         "step_version": number(sent.get("step_version")) or 0,
         "arguments_hash": sent.get("arguments_hash", ""),
+        "authentication": passwords.given(request),
     }
 
 

@@ -39,6 +39,7 @@ class BulkJob(FSMModelMixin, models.Model):
     status = FSMField(default=BulkJobStatus.DRAFT, protected=True)
     frozen_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
+    authenticated_at = models.DateTimeField(null=True, help_text="When whoever started it had last authenticated.")
     ended_at = models.DateTimeField(null=True)
     aborted_by = models.CharField(max_length=150, default="", blank=True)
     holder = models.UUIDField(null=True)

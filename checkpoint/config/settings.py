@@ -41,8 +41,10 @@ CHECKPOINT_BULK_CAP = int(environment.text("CHECKPOINT_BULK_CAP", "200"))
 MEDIA_ROOT = CHECKPOINT_HOME / "artifacts"
 CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))  # bytes
 
-# Cases. For how long one can be put aside, and how large a file one can bring to it.
+# Questions. For how long a case can be put aside, how long an authentication counts where a policy wants a fresh one,
+# and how large a file one can bring to a case.
 CHECKPOINT_LONGEST_SNOOZE = timedelta(hours=float(environment.text("CHECKPOINT_LONGEST_SNOOZE_HOURS", "168")))
+CHECKPOINT_STEP_UP_WITHIN = timedelta(minutes=float(environment.text("CHECKPOINT_STEP_UP_MINUTES", "10")))
 CHECKPOINT_LARGEST_ATTACHMENT = int(environment.text("CHECKPOINT_LARGEST_ATTACHMENT", str(10 * 1024 * 1024)))  # bytes
 
 INSTALLED_APPS = [

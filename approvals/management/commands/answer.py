@@ -13,6 +13,7 @@ from approvals import request_queries, requests, withdrawals
 from approvals.policy_words import approval_in_words
 from approvals.request_consequences import RequestAnswer
 from approvals.request_queries import Share
+from approvals.step_up import Authentication
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
@@ -38,7 +39,7 @@ class Command(ClearCommand):
         parser.add_argument("kind", choices=[kind.value for kind in RequestAnswer], help="the answer")
         parser.add_argument("--reason", required=True, help="why; kept in the audit trail")
         parser.add_argument("--as", dest="user", metavar="USER", help="who answers; by default your login name")
-        parser.add_argument("--no-input", action="store_true", help="do not ask again at a terminal")
+        parser.add_argument("--no-input", action="store_true", help="ask nothing at a terminal, nor for a password")
 
     def handle(self, *args: Any, **options: Any) -> None:
         person, kind = command_line.person(options["user"] or login_name()), RequestAnswer(options["kind"])
@@ -52,16 +53,19 @@ class Command(ClearCommand):
         if not options["no_input"] and sys.stdin.isatty() and input(f"Answer “{kind}”? [y/N] ").lower() != "y":
             raise CommandError("Not answered; nothing has changed.")
         with command_line.clear_errors(), command_line.clear_errors(MOVED_ON, only=Conflict):
-            self.stdout.write(_act(request, kind, person, options["reason"]))
+            step_up = kind is not RequestAnswer.WITHDRAW and request_queries.wants_step_up(shares, request.workflow)
+            asked = command_line.authenticate(person, ask=step_up and not options["no_input"])
+            self.stdout.write(_act(request, kind, person, options["reason"], Authentication(asked)))
 
 
-def _act(request: Approval, kind: RequestAnswer, person: User, reason: str) -> str:
+def _act(request: Approval, kind: RequestAnswer, person: User, reason: str, authentication: Authentication) -> str:
     """Answers, and says what that made of the request."""
     known: dict[str, Any] = {"approval_id": request.pk, "person": person, "reason": reason}
     if kind is RequestAnswer.WITHDRAW:
         withdrawals.withdraw(channel=command_line.CHANNEL, **known)
         return f"Withdrawn, by {person.get_username()}."
-    requests.answer(kind=Decision(kind), channel=command_line.CHANNEL, arguments_hash=request.shown_hash, **known)
+    known |= {"arguments_hash": request.shown_hash, "authentication": authentication}
+    requests.answer(kind=Decision(kind), channel=command_line.CHANNEL, **known)
     request = Approval.objects.get(pk=request.pk)
     given, needed = request.decisions.filter(kind=Decision.APPROVE).count(), request.rule["needed"]
     return f"Answered: {kind}, by {person.get_username()}. {given} of {needed} have approved; it is {request.status}."

@@ -21,6 +21,7 @@ from approvals.models import BulkJob
 from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
 from approvals.review_queue import Shown
+from approvals.step_up import Authentication
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict, DecisionIncomplete
@@ -77,7 +78,13 @@ class Command(ClearCommand):
         self._say(f"Nothing is answered yet: `manage.py bulk start {short(job.pk)}` begins.")
 
     def _start(self, person: User, options: dict[str, Any]) -> None:
-        job = jobs.start(job_id=_job(person, options).pk, person=person, channel=command_line.CHANNEL)
+        prepared = _job(person, options)
+        asked = None
+        if prepared.status == BulkJobStatus.DRAFT and preview(prepared).needs_password:
+            asked = command_line.authenticate(person, ask=True)
+        job = jobs.start(
+            job_id=prepared.pk, person=person, channel=command_line.CHANNEL, authentication=Authentication(asked)
+        )
         self._say(f"Started bulk job {job.pk} with {counted(job.noun, job.count)}.")
         if options["wait"]:
             self._follow(job)

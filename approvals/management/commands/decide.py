@@ -13,6 +13,7 @@ from approvals.case_work import how_it_closed
 from approvals.decisions import decide
 from approvals.models import Signature
 from approvals.queries import cases_visible_to
+from approvals.step_up import Authentication
 from approvals.where_to_look import place
 from checkpoint import command_line, waiting
 from checkpoint.command_line import ClearCommand, printable
@@ -43,7 +44,7 @@ class Command(ClearCommand):
         parser.add_argument("--reason", required=True, help="why; kept in the audit trail")
         parser.add_argument("--operation-id", default="", help="the provider's id, where you found one")
         parser.add_argument("--as", dest="user", metavar="USER", help="who decides; by default your login name")
-        parser.add_argument("--no-input", action="store_true", help="do not ask again at a terminal")
+        parser.add_argument("--no-input", action="store_true", help="ask nothing at a terminal, nor for a password")
         parser.add_argument(
             "--wait",
             nargs="?",
@@ -60,8 +61,10 @@ class Command(ClearCommand):
             cases = cases_visible_to(person).select_related("step", "step__tool_version", "workflow__team")
             case = find(cases, options["case"], noun="case")
             self.stdout.write("\n".join(_question(case)))
+            step_up = case.status == CaseStatus.OPEN and signatures.wants_step_up(case)
         if not options["no_input"] and sys.stdin.isatty() and input(f"Answer “{kind}”? [y/N] ").lower() != "y":
             raise CommandError("Not decided; nothing has changed.")
+        asked = command_line.authenticate(person, ask=step_up and not options["no_input"])
         with command_line.clear_errors(), command_line.clear_errors(MOVED_ON, only=Conflict):
             answered = decide(
                 case_id=case.pk,
@@ -72,6 +75,7 @@ class Command(ClearCommand):
                 operation_id=options["operation_id"],
                 step_version=case.step.version,
                 arguments_hash=case.step.arguments_hash,
+                authentication=Authentication(asked),
             )
         if isinstance(answered, Signature):
             self.stdout.write(f"Signed: {answered.kind}, by {answered.person_name}. {_state_of(answered)}")

@@ -1,0 +1,24 @@
+"""What a bulk job knows of its person's authentication: policies with `step_up` ask for it. Fixed once it has started."""
+
+from django.db import migrations, models
+
+from checkpoint.laws import changed, law
+
+JOB = "approvals_bulkjob"
+_ONCE_STARTED = f"OLD.started_at IS NOT NULL AND ({changed('authenticated_at')})"
+
+
+class Migration(migrations.Migration):
+    dependencies = [("approvals", "0017_request_changes")]
+
+    operations = [
+        migrations.AddField(
+            model_name="bulkjob",
+            name="authenticated_at",
+            field=models.DateTimeField(help_text="When whoever started it had last authenticated.", null=True),
+        ),
+        migrations.RunSQL(
+            law(JOB, "authentication_is_fixed", "UPDATE", _ONCE_STARTED),
+            f"DROP TRIGGER law_authentication_is_fixed ON {JOB}",
+        ),
+    ]
