@@ -37,24 +37,26 @@ class NewApproval:
     arguments_hash: str
     policy_version_id: uuid.UUID
     tool_version_id: uuid.UUID
+    prompt_version: str
+    newest_tool_id: uuid.UUID
     requested_at: datetime
     expires_at: datetime
 
 
 _NEWEST = """
 SELECT DISTINCT ON (step_id) id, step_id, status, arguments_hash, policy_version_id, tool_version_id,
-  rule->>'scope', rule->>'on_timeout', expires_at,
+  rule->>'scope', prompt_version, newest_tool_id, rule->>'on_timeout', expires_at,
   expires_at + make_interval(secs => (rule->>'wait_seconds')::float8), usable_from
 FROM checkpoint_approval WHERE step_id = ANY(%(steps)s) ORDER BY step_id, id DESC
 """
 _INSERT = """
 INSERT INTO checkpoint_approval (id, workflow_id, step_id, part_of_id, plan_hash, status, rule, arguments_hash,
-  policy_version_id, tool_version_id, requested_at, expires_at, closing)
+  policy_version_id, tool_version_id, prompt_version, newest_tool_id, requested_at, expires_at, closing)
 SELECT id, workflow_id, step_id, part_of_id, plan_hash, 'pending', rule::jsonb, arguments_hash, policy_version_id,
-  tool_version_id, requested_at, expires_at, ''
+  tool_version_id, prompt_version, newest_tool_id, requested_at, expires_at, ''
 FROM json_to_recordset(%(requests)s) AS request(id uuid, workflow_id uuid, step_id uuid, part_of_id uuid,
   plan_hash text, rule text, arguments_hash text, policy_version_id uuid, tool_version_id uuid,
-  requested_at timestamptz, expires_at timestamptz)
+  prompt_version text, newest_tool_id uuid, requested_at timestamptz, expires_at timestamptz)
 """
 # The guard is in the statement: consumed is what is approved, still valid and about exactly what is sent.
 _CONSUME = """
@@ -90,10 +92,12 @@ def _row(
     policy_version_id: uuid.UUID,
     tool_version_id: uuid.UUID,
     scope: str,
+    prompt_version: str | None,
+    newest_tool_id: uuid.UUID | None,
     on_timeout: str,
     *times: datetime,
 ) -> ApprovalRow:
-    pins = Pins(content_hash, policy_version_id, tool_version_id, Scope(scope))
+    pins = Pins(content_hash, policy_version_id, tool_version_id, Scope(scope), prompt_version, newest_tool_id)
     return ApprovalRow(approval_id, step_id, OnTimeout(on_timeout), ApprovalFacts(ApprovalStatus(status), pins, *times))
 
 

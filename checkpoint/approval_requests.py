@@ -9,15 +9,21 @@ from datetime import datetime, timedelta
 from checkpoint import statements
 from checkpoint.approval_log import NewApproval
 from checkpoint.canonical import canonical, sha256_hex
+from checkpoint.drift import Present
 from checkpoint.models.identifiers import uuid7
 from checkpoint.rulings import ApprovalRule, Scope
 from checkpoint.step_rows import StepRow
 
 
 def request(
-    rows: Sequence[StepRow], rule: ApprovalRule, policy_version_id: uuid.UUID, *, now: datetime
+    rows: Sequence[StepRow], rule: ApprovalRule, present: Present, prompt_version: str, *, now: datetime
 ) -> list[NewApproval]:
-    """One new request, not yet stored: a row for each step, the first of which is the one that is asked about."""
+    """One new request, not yet stored: a row for each step, the first of which is the one that is asked about.
+
+    Args:
+        present, prompt_version: what there is now; if it changes, what is allowed counts no longer.
+    """
+    policy_version_id = present.policy_version_id
     asked_about = uuid7()
     shares = [(row.name, content_hash(row), row.tool_version_id) for row in rows]
     plan_hash = hash_of_plan(policy_version_id, shares) if rule.scope is Scope.PLAN else ""
@@ -33,6 +39,8 @@ def request(
             arguments_hash=content_hash(row),
             policy_version_id=policy_version_id,
             tool_version_id=row.tool_version_id,
+            prompt_version=prompt_version,
+            newest_tool_id=present.tool(row),
             requested_at=now,
             expires_at=now + timedelta(seconds=rule.expires_seconds),
         )

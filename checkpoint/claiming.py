@@ -32,10 +32,11 @@ from checkpoint.decide import (
     Wait,
     next_action,
 )
+from checkpoint.drift import Drift
 from checkpoint.errors import RecordDamaged
 from checkpoint.gatekeeping import Gatekeeper
 from checkpoint.models import Activity, Ending
-from checkpoint.states import CaseReason, StepStatus
+from checkpoint.states import CASE_RULES, CaseReason, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
 
@@ -138,14 +139,22 @@ class _Claimer:
 
     def _start_if_admitted(self, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
         try:
-            if self.gatekeeper.needs_review(row):
-                self._ask(row, CaseReason.POLICY_CHANGED, attempts)
+            if drift := self.gatekeeper.to_review(row):
+                self._review(row, drift, attempts)
                 return None
             return self._start(row) if self.gatekeeper.admits(row) else None
         except RecordDamaged:
             log.exception("the policy in force cannot be read, so step %s does not start", row.name)
             self.changes.touch(row).next_at = self.now + UNDECIDABLE_WAIT
             return None
+
+    def _review(self, row: StepRow, drift: Drift, attempts: list[AttemptRow]) -> None:
+        """A person looks. What was sent may have taken effect: then that is the question before any other."""
+        if row.status is StepStatus.STARTED:
+            note = f"It is not sent again by itself: {CASE_RULES[drift.reason].title.lower()}. {drift.note}".rstrip()
+            self._ask(row, CaseReason.OUTCOME_UNKNOWN, attempts, note=note)
+        else:
+            self._ask(row, drift.reason, attempts, note=drift.note)
 
     def _start(self, row: StepRow) -> Claim:
         """Takes the next fence and writes the attempt ahead of the call."""

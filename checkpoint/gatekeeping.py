@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from checkpoint import approval_log, approval_requests, pinned, rulings, statements, step_rows, step_rulings, verdicts
-from checkpoint.approval_log import ApprovalRow
+from checkpoint import (
+    approval_log,
+    approval_requests,
+    drift,
+    pinned,
+    rulings,
+    statements,
+    step_rows,
+    step_rulings,
+    verdicts,
+)
+from checkpoint.approval_log import ApprovalRow, NewApproval
 from checkpoint.contracts import Reversibility
+from checkpoint.drift import Drift, Present
 from checkpoint.gating import Gate, Go, Hold, Pins, Request, SentBack, TimedOut, pass_gate
 from checkpoint.rulings import ApprovalRule, DriftAnswer, OnTimeout, Ruling, Scope
 from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, StepStatus
@@ -33,6 +44,7 @@ class Gatekeeper:
     changes: Changes
     step_ids: Sequence[uuid.UUID]
     asked: set[uuid.UUID] = field(default_factory=set)
+    _rulings: dict[uuid.UUID, Ruling] = field(default_factory=dict)
     _approvals: dict[uuid.UUID, ApprovalRow] | None = None
 
     def admits(self, row: StepRow) -> bool:
@@ -49,14 +61,16 @@ class Gatekeeper:
         ruling, approval = self._ruling(row), self._newest(row)
         facts = approval.facts if approval else None
         gate = pass_gate(ruling.approval, facts, self._pins(row, ruling, approval), self.changes.now)
-        return self._follow(gate, row, ruling.approval, approval)
+        admitted = self._follow(gate, row, ruling.approval, approval)
+        if admitted:
+            self._note_drift(row)
+        return admitted
 
-    def needs_review(self, row: StepRow) -> bool:
-        """Whether a person must look because the policy changed since the workflow was planned. Raises as `admits`."""
-        planned = self.changes.workflows[row.workflow_id].policy_version_id
-        if not self._has_rules or planned == self.in_force:
-            return False
-        return self._ruling(row).drift.policy is DriftAnswer.REVIEW
+    def to_review(self, row: StepRow) -> Drift | None:
+        """What changed since the step was planned that the policy wants a person to look at. Raises as `admits`."""
+        if not self._has_rules:
+            return None
+        return next((found for found in self._drifts(row) if found.answer is DriftAnswer.REVIEW), None)
 
     @cached_property
     def in_force(self) -> uuid.UUID:
@@ -68,8 +82,24 @@ class Gatekeeper:
     def _has_rules(self) -> bool:
         return pinned.has_rules(self.in_force)
 
+    @cached_property
+    def _present(self) -> Present:
+        return Present(self.in_force)
+
     def _ruling(self, row: StepRow) -> Ruling:
-        return step_rulings.ruling(self.in_force, self.changes.workflows[row.workflow_id], row)
+        if row.id not in self._rulings:
+            workflow = self.changes.workflows[row.workflow_id]
+            self._rulings[row.id] = step_rulings.ruling(self.in_force, workflow, row)
+        return self._rulings[row.id]
+
+    def _drifts(self, row: StepRow) -> Iterator[Drift]:
+        return self._present.drifts(self.changes.workflows[row.workflow_id], row, self._ruling(row).drift)
+
+    def _note_drift(self, row: StepRow) -> None:
+        """What changed and does not matter is recorded all the same."""
+        for found in self._drifts(row) if self._has_rules else ():
+            if found.answer is DriftAnswer.CONTINUE:
+                self.changes.note(row, "continue", before=found.reason.value, reason=found.note)
 
     def _newest(self, row: StepRow) -> ApprovalRow | None:
         if self._approvals is None:
@@ -77,14 +107,14 @@ class Gatekeeper:
         return self._approvals.get(row.id)
 
     def _pins(self, row: StepRow, ruling: Ruling, approval: ApprovalRow | None) -> Pins:
-        """What would be sent now; where the policy says that its own change does not matter, as under the earlier."""
+        """What would be sent now; where the policy says that a change does not matter, as under the earlier."""
         scope = ruling.approval.scope if ruling.approval else Scope.STEP
         pins = Pins(row.arguments_hash, self.in_force, row.tool_version_id, scope)
         if approval is None:
             return pins
-        given = approval.facts.pins
-        if ruling.drift.policy is DriftAnswer.CONTINUE:
-            pins = replace(pins, policy_version_id=given.policy_version_id)
+        given, prompt = approval.facts.pins, self.changes.workflows[row.workflow_id].present_prompt
+        pins = replace(pins, prompt_version=prompt, newest_tool_id=self._present.tool(row))
+        pins = drift.disregard(pins, given, ruling.drift)
         # Whoever allowed the plan allowed the arguments that its template makes of earlier results.
         if scope is Scope.PLAN and given.content_hash == approval_requests.template_hash(row):
             pins = replace(pins, content_hash=given.content_hash)
@@ -129,8 +159,12 @@ class Gatekeeper:
             rows, rule = self._plan(row, rule)
         if escalated:
             rule = replace(rule, groups=rule.escalate_to)
-        self.changes.request_approval(row, approval_requests.request(rows, rule, self.in_force, now=self.changes.now))
+        self.changes.request_approval(row, self._new_request(rows, rule))
         self.asked.update(one.id for one in rows)
+
+    def _new_request(self, rows: list[StepRow], rule: ApprovalRule) -> list[NewApproval]:
+        prompt = self.changes.workflows[rows[0].workflow_id].present_prompt
+        return approval_requests.request(rows, rule, self._present, prompt, now=self.changes.now)
 
     def _plan(self, row: StepRow, rule: ApprovalRule) -> tuple[list[StepRow], ApprovalRule]:
         """The step and those behind it that the policy wants allowed together with it; the strictest rule governs.

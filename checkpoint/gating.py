@@ -1,6 +1,6 @@
 """Whether a step may start now, as far as approval goes: one pure function. Plain Python, no framework.
 
-An approval is bound to exact arguments, policy version and tool version (S12, S15) and is used once (S17): the first
+An approval is bound to exact arguments, policy, prompt and tool versions (S12, S15) and is used once (S17): the first
 send consumes it. A further send with the same key goes out under the same approval while nothing has changed. Of an
 approval for a whole plan each step has a share of its own, to which the same holds.
 """
@@ -21,13 +21,18 @@ class Pins:
 
     Attributes:
         content_hash: of the arguments; in a plan, of the template of arguments that wait for earlier results.
+        tool_version_id: the version that the step pins, and sends with.
         scope: whether it is a step's own approval or its share of a plan's.
+        prompt_version: the agent's prompt; None in approvals from before it was kept.
+        newest_tool_id: the newest version of the tool, which may be another than the pinned one; None as above.
     """
 
     content_hash: str
     policy_version_id: uuid.UUID
     tool_version_id: uuid.UUID
     scope: Scope = Scope.STEP
+    prompt_version: str | None = None
+    newest_tool_id: uuid.UUID | None = None
 
 
 @dataclass(frozen=True)

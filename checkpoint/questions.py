@@ -57,7 +57,7 @@ _SENTENCES = {
     CaseReason.RETRIES_EXHAUSTED: "“{step}” did not take effect, and no tries are left: {tool} was refused each time.",
     CaseReason.POLICY_CHANGED: "The policy changed since “{step}” was planned, and it wants a person to look.",
     CaseReason.PROMPT_CHANGED: "The agent's prompt changed since “{step}” was planned, and a person is to look.",
-    CaseReason.TOOL_CHANGED: "No running worker has the version of {tool} that “{step}” was planned with.",
+    CaseReason.TOOL_CHANGED: "“{step}” was planned with {tool}, and that is not what there is now.",
     CaseReason.ARTIFACT_MISMATCH: "An artifact that “{step}” needs is missing, or is not what its hash says.",
     CaseReason.COMPENSATION_FAILED: "“{step}” was to undo an earlier effect with {tool}, and did not take effect.",
     CaseReason.PLAN_INVALID: "“{step}” cannot be prepared: its arguments do not fit {tool}.",

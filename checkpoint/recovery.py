@@ -10,8 +10,9 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, step_rulings, verdicts
+from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, step_rulings, verdicts, workflow_rows
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.errors import DecisionNotAllowed, SubmissionInvalid
 from checkpoint.models import Case, Ending, Evidence, EvidenceKind, PolicyVersion, ToolVersion
@@ -93,19 +94,33 @@ class _Deciding:
         self.changes.move(self.row, StepStatus.ABANDONED, verb="abandon", reason=self.answer.reason)
 
     def go_on(self) -> None:
-        """Under the policy now in force, or with the present version of the tool if it takes the same arguments."""
+        """Under what is there now: policy, prompt, or the version of the tool if it takes the same arguments."""
+        adopt = {
+            CaseReason.POLICY_CHANGED: self._adopt_policy,
+            CaseReason.PROMPT_CHANGED: self._adopt_prompt,
+            CaseReason.TOOL_CHANGED: self._adopt_tool,
+        }
+        details = adopt[CaseReason(self.case.reason)]()
+        self.changes.note(self.row, "continue", reason=self.answer.reason, details=details)
+        self.row.next_at = None
+
+    def _adopt_policy(self) -> dict[str, Any]:
+        in_force = PolicyVersion.objects.latest("number")
+        self.changes.workflows[self.row.workflow_id].policy_version_id = in_force.pk
+        return {"policy": in_force.number}
+
+    def _adopt_prompt(self) -> dict[str, Any]:
+        workflow = self.changes.workflows[self.row.workflow_id]
+        workflow_rows.adopt_prompt(workflow)
+        return {"prompt_version": workflow.prompt_version}
+
+    def _adopt_tool(self) -> dict[str, Any]:
         row = self.row
-        if self.case.reason == CaseReason.POLICY_CHANGED:
-            in_force = PolicyVersion.objects.latest("number")
-            self.changes.workflows[row.workflow_id].policy_version_id = in_force.pk
-            self.changes.note(row, "continue", reason=self.answer.reason, details={"policy": in_force.number})
-            row.next_at = None
-            return
         newest = ToolVersion.objects.filter(name=pinned.tool_version(row.tool_version_id).name).latest("published_at")
         self._check_same_arguments(newest)
-        self.changes.note(row, "continue", reason=self.answer.reason, details={"tool_version": str(newest)})
-        row.tool_version_id, row.next_at = newest.pk, None
+        row.tool_version_id = newest.pk
         row.variant = argument_schemas.match_variant(newest.variants, row.arguments_value)
+        return {"tool_version": str(newest)}
 
     def acknowledge(self) -> None:
         """The person knows and deals with it outside."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 
@@ -71,6 +72,11 @@ def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[
 def newest_tools() -> dict[str, PublishedTool]:
     """The newest published version of every tool, by name: what a plan is held against."""
     return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in _newest()}
+
+
+def newest_ids() -> dict[str, UUID]:
+    """The id of the newest published version of every tool, by name."""
+    return dict(_newest().values_list("name", "pk"))
 
 
 def _newest() -> QuerySet[ToolVersion]:

@@ -18,6 +18,7 @@ class WorkflowRow:
 
     Attributes:
         team: slug of the team that owns it.
+        prompt_version, present_prompt: the prompt that it was planned with, and with which its agent resumed last.
         open_requests: whether an approval is asked for, given and not used, or sent back to the agent.
     """
 
@@ -32,6 +33,8 @@ class WorkflowRow:
     wake_at: datetime | None
     ended_at: datetime | None
     submitted_by_id: int | None
+    prompt_version: str
+    present_prompt: str
     open_requests: bool
 
     def __post_init__(self) -> None:
@@ -57,7 +60,8 @@ class DerivedFacts:
 
 _SELECT = (
     "SELECT id, kind, (SELECT slug FROM checkpoint_team WHERE id = team_id), team_id, policy_version_id, status,"
-    " sealed, winding_down, wake_at, ended_at, submitted_by_id, EXISTS (SELECT FROM checkpoint_approval"
+    " sealed, winding_down, wake_at, ended_at, submitted_by_id,"
+    " prompt_version, coalesce(resumed_prompt, prompt_version), EXISTS (SELECT FROM checkpoint_approval"
     " WHERE workflow_id = checkpoint_workflow.id AND status IN ('pending', 'approved', 'returned'))"
     " FROM checkpoint_workflow"
 )
@@ -100,6 +104,13 @@ WHERE workflow.id = change.id
 """
 
 
+_RESUME = "UPDATE checkpoint_workflow SET resumed_prompt = %(prompt)s WHERE id = %(id)s"
+_ADOPT_PROMPT = """
+UPDATE checkpoint_workflow SET prompt_version = coalesce(resumed_prompt, prompt_version), resumed_prompt = NULL
+WHERE id = %(id)s
+"""
+
+
 def lock(ids: Iterable[uuid.UUID]) -> list[WorkflowRow]:
     """Locks these workflows in the order of their ids, waiting for each."""
     return _rows(_LOCK, ids=list(set(ids)))
@@ -108,6 +119,18 @@ def lock(ids: Iterable[uuid.UUID]) -> list[WorkflowRow]:
 def lock_due(limit: int) -> list[WorkflowRow]:
     """Locks workflows for which something can be done now, longest waiting first; skips those that others hold."""
     return _rows(_LOCK_DUE, limit=limit)
+
+
+def resume(row: WorkflowRow, prompt_version: str) -> None:
+    """Writes the prompt with which the agent of a locked workflow goes on."""
+    row.present_prompt = prompt_version
+    statements.change(_RESUME, id=row.id, prompt=prompt_version)
+
+
+def adopt_prompt(row: WorkflowRow) -> None:
+    """A locked workflow counts as planned with the prompt with which its agent resumed."""
+    row.prompt_version = row.present_prompt
+    statements.change(_ADOPT_PROMPT, id=row.id)
 
 
 def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, DerivedFacts]:

@@ -14,7 +14,7 @@ from checkpoint.states import OPEN_REQUESTS, ApprovalStatus
 
 
 class Approval(FSMModelMixin, models.Model):
-    """A request to allow one step, bound to exact arguments, policy version and tool version; used once.
+    """A request to allow one step, bound to exact arguments, policy, prompt and tool versions; used once.
 
     `rule` is what the policy asked when it was requested (`rulings.ApprovalRule`). `expires_at` bounds the answer and,
     the rule's wait added, its use; `usable_from` is when the wait after the last approval is over.
@@ -32,6 +32,10 @@ class Approval(FSMModelMixin, models.Model):
     arguments_hash = models.CharField(max_length=64, help_text="In a plan also of a template that is not resolved yet.")
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, db_index=False)
     tool_version = models.ForeignKey(ToolVersion, on_delete=models.PROTECT, db_index=False)
+    prompt_version = models.CharField(max_length=100, null=True, help_text="Null in those from before it was kept.")
+    newest_tool = models.ForeignKey(
+        ToolVersion, null=True, on_delete=models.PROTECT, db_index=False, related_name="+", help_text="As above."
+    )
     requested_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     usable_from = models.DateTimeField(null=True)

@@ -1,0 +1,72 @@
+"""What changed since a step was planned: the policy, the agent's prompt, its tool. Plain data for the gate.
+
+A policy says for each of the three what that does at the next dispatch (`rulings.DriftRule`). What was asked or allowed
+names what there was at that time, so that the gate notices every change since by comparing (`gating.Pins`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from checkpoint import pinned, tool_versions
+from checkpoint.gating import Pins
+from checkpoint.rulings import DriftAnswer, DriftRule
+from checkpoint.states import CaseReason
+from checkpoint.step_rows import StepRow
+from checkpoint.workflow_rows import WorkflowRow
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One thing that is not what it was.
+
+    Attributes:
+        reason: of the case, where a person is to look.
+        note: what it was and what it is.
+    """
+
+    answer: DriftAnswer
+    reason: CaseReason
+    note: str
+
+
+class Present:
+    """What there is now, read at most once for a turn, and only where a policy's rules make it matter."""
+
+    def __init__(self, policy_version_id: uuid.UUID) -> None:
+        self.policy_version_id = policy_version_id
+        self._tools: dict[str, uuid.UUID] | None = None
+
+    def tool(self, row: StepRow) -> uuid.UUID:
+        """The newest published version of the step's tool."""
+        if self._tools is None:
+            self._tools = tool_versions.newest_ids()
+        return self._tools[pinned.tool_version(row.tool_version_id).name]
+
+    def drifts(self, workflow: WorkflowRow, row: StepRow, rule: DriftRule) -> Iterator[Drift]:
+        """What changed since the step was planned. A tool's change is left out where the rule makes nothing of it."""
+        if workflow.policy_version_id != self.policy_version_id:
+            yield Drift(rule.policy, CaseReason.POLICY_CHANGED, "")
+        if workflow.prompt_version != workflow.present_prompt:
+            planned_with = workflow.prompt_version or "one without a name"
+            note = (
+                f"The agent resumed with the prompt {workflow.present_prompt}; the plan was made with {planned_with}."
+            )
+            yield Drift(rule.prompt, CaseReason.PROMPT_CHANGED, note)
+        if rule.tool is not DriftAnswer.REAPPROVE and self.tool(row) != row.tool_version_id:
+            newest = pinned.tool_version(self.tool(row))
+            note = f"{newest} was published at {newest.published_at:%Y-%m-%d %H:%M:%S} UTC and is the newest."
+            yield Drift(rule.tool, CaseReason.TOOL_CHANGED, note)
+
+
+def disregard(pins: Pins, given: Pins, rule: DriftRule) -> Pins:
+    """What would be sent now, as under the earlier approval in everything whose change the policy lets continue."""
+    if rule.policy is DriftAnswer.CONTINUE:
+        pins = replace(pins, policy_version_id=given.policy_version_id)
+    if rule.prompt is DriftAnswer.CONTINUE or given.prompt_version is None:
+        pins = replace(pins, prompt_version=given.prompt_version)
+    if rule.tool is DriftAnswer.CONTINUE or given.newest_tool_id is None:
+        pins = replace(pins, newest_tool_id=given.newest_tool_id)
+    return pins
