@@ -9,14 +9,18 @@ from django.conf import settings
 
 from approvals import escalations, notices
 from approvals.notice_rules import NoticeKind
-from checkpoint import statements
+from checkpoint import clock, statements, workflow_rows
 from checkpoint.transactions import one_transaction
 
 AT_ONCE = 200
 
 _DUE = """
-SELECT id, kind, coalesce(case_id, approval_id), checkpoint_now() FROM approvals_noticetimer
+SELECT id, kind, coalesce(case_id, approval_id) FROM approvals_noticetimer
 WHERE fired_at IS NULL AND due_at <= (SELECT checkpoint_now()) ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+"""
+_WORKFLOWS = """
+SELECT workflow_id FROM checkpoint_case WHERE id = ANY(%(events)s)
+UNION SELECT workflow_id FROM checkpoint_approval WHERE id = ANY(%(events)s)
 """
 # Read in a later statement than the one that took the locks: a decision may have been committed meanwhile.
 _OPEN_CASES = "SELECT id FROM checkpoint_case WHERE id = ANY(%(events)s) AND status = 'open'"
@@ -32,7 +36,10 @@ def fire() -> int:
     due = statements.fetch(_DUE, limit=AT_ONCE)
     if not due:
         return 0
-    at: datetime = due[0][3]
+    # A notice refers to its workflow, and so waits for whoever holds it. Taken in order, and before any notice is
+    # written, these locks wait for nobody who waits for us.
+    workflow_rows.lock(row[0] for row in statements.fetch(_WORKFLOWS, events=[row[2] for row in due]))
+    at = clock.now()
     for kind, tell in ((NoticeKind.REMINDER, _remind), (NoticeKind.ESCALATION, _escalate)):
         events: list[uuid.UUID] = [row[2] for row in due if row[1] == kind]
         cases = [row[0] for row in statements.fetch(_OPEN_CASES, events=events)]

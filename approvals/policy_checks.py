@@ -63,8 +63,8 @@ def _unmatched(each: PolicyRule, noun: str, patterns: Iterable[str], names: set[
 
 
 def _too_few_people(each: PolicyRule) -> Iterator[str]:
-    approval = {"needed": 1, "distinct": True, **each.changes.approval}
-    if not each.changes.approval or not approval["distinct"]:
+    approval = {"needed": 1, **each.changes.approval}
+    if not each.changes.approval:
         return
     groups = approval.get("groups", ApprovalRule().groups)
     people = User.objects.filter(is_active=True, groups__name__in=groups).distinct().count()

@@ -69,8 +69,18 @@ def stored_policy(rules: dict[str, Any]) -> PolicyDocument:
 def in_todays_form(rules: dict[str, Any]) -> dict[str, Any]:
     """The stored values. Before policies had rules, a version held nothing but the fields of `decide.Policy`."""
     if not rules.keys() <= set(_BUDGETS):
-        return rules
+        listed = rules.get("rules")
+        return {**rules, "rules": list(map(_without_distinct, listed))} if isinstance(listed, list) else rules
     return {"defaults": {name: rules[name] for name in _BUDGETS if name in rules}, "rules": []}
+
+
+def _without_distinct(each: Any) -> Any:
+    """A rule of a time when policies could say that one person may count twice. Nobody ever did; nobody does."""
+    approval = _get(each, "set", "approval")
+    if not isinstance(approval, dict) or "distinct" not in approval:
+        return each
+    kept = {name: value for name, value in approval.items() if name != "distinct"}
+    return {**each, "set": {**each["set"], "approval": kept or {"self_approval": False}}}
 
 
 def _with_whole_numbers(value: Any) -> Any:

@@ -63,7 +63,6 @@ _APPROVAL = _not_empty(
         "needed": _NEEDED,
         "groups": _GROUPS,
         "self_approval": {"type": "boolean"},
-        "distinct": {"type": "boolean"},
         "wait_seconds": _seconds(),
         "expires_seconds": _seconds(1),
         "on_timeout": _one_of(OnTimeout),

@@ -62,8 +62,7 @@ def approval_in_words(rule: ApprovalRule | None) -> str:
 
 
 def _people(rule: ApprovalRule) -> str:
-    same = " (one person may count twice)" if rule.needed > 1 and not rule.distinct else ""
-    return f"{rule.needed} of {' or '.join(rule.groups)}{same}"
+    return f"{rule.needed} of {' or '.join(rule.groups)}"
 
 
 def _timeout(rule: ApprovalRule) -> str:

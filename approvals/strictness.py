@@ -56,7 +56,6 @@ def strictest_approval(before: ApprovalRule | None, after: ApprovalRule | None) 
         needed=max(before.needed, after.needed),
         groups=_groups(before.groups, after.groups),
         self_approval=before.self_approval and after.self_approval,
-        distinct=before.distinct or after.distinct,
         wait_seconds=max(before.wait_seconds, after.wait_seconds),
         expires_seconds=min(before.expires_seconds, after.expires_seconds),
         on_timeout=on_timeout,

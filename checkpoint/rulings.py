@@ -7,7 +7,7 @@ knows how (`approvals.apps`) is plugged in with `use`. Without it nothing starts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -47,10 +47,9 @@ class ApprovalRule:
     """The approval that a step needs before it runs.
 
     Attributes:
-        needed: how many people must approve.
+        needed: how many different people must approve; nobody counts twice.
         groups: each must belong to one of these.
         self_approval: whether whoever submitted the workflow may be one of them.
-        distinct: whether they must be different people; otherwise one may approve several times.
         wait_seconds: time between the last approval and the first send, in which it can still be withdrawn.
         expires_seconds: time after the request in which it can be approved; and, the wait not counted, used.
         on_timeout: what happens when nobody answered in time. Never APPROVE for what is irreversible.
@@ -61,7 +60,6 @@ class ApprovalRule:
     needed: int = 1
     groups: tuple[str, ...] = (APPROVER,)
     self_approval: bool = False
-    distinct: bool = True
     wait_seconds: float = 0.0
     expires_seconds: float = 86_400.0
     on_timeout: OnTimeout = OnTimeout.EXPIRE
@@ -80,7 +78,8 @@ class ApprovalRule:
             "groups": tuple(stored["groups"]),
             "escalate_to": tuple(stored["escalate_to"]),
         }
-        return cls(**{**stored, **typed})
+        known = {each.name: stored[each.name] for each in fields(cls)}
+        return cls(**{**known, **typed})
 
 
 @dataclass(frozen=True)

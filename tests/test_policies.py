@@ -90,7 +90,7 @@ def test_without_rules_everything_is_as_it_was_before_policies_had_rules() -> No
 def test_a_rule_sets_every_field() -> None:
     sets = {
         "approval": {
-            "scope": "plan", "needed": 2, "groups": ["Approver", "Admin"], "self_approval": True, "distinct": False,
+            "scope": "plan", "needed": 2, "groups": ["Approver", "Admin"], "self_approval": True,
             "wait_seconds": 60, "expires_seconds": 3600, "on_timeout": "escalate", "escalate_to": ["Admin"],
         },
         "decisions": {"outcome_unknown": {"confirm": {"needed": 2, "groups": ["Approver"]}, "abandon": {}}},
@@ -101,7 +101,7 @@ def test_a_rule_sets_every_field() -> None:
     }  # fmt: skip
     ruling = rule(document({"set": sets}, verification_deadline=90), step())
     assert ruling.approval == ApprovalRule(
-        Scope.PLAN, 2, ("Approver", "Admin"), True, False, 60, 3600, OnTimeout.ESCALATE, ("Admin",)
+        Scope.PLAN, 2, ("Approver", "Admin"), True, 60, 3600, OnTimeout.ESCALATE, ("Admin",)
     )
     assert ruling.decisions[CaseReason.OUTCOME_UNKNOWN] == {
         Decision.CONFIRM: DecisionRule(2, ("Approver",)),
@@ -112,6 +112,14 @@ def test_a_rule_sets_every_field() -> None:
     assert ruling.limits.in_flight == 5
     assert (ruling.drift.policy, ruling.drift.prompt) == (DriftAnswer.REVIEW, DriftAnswer.CONTINUE)
     assert ruling.step_up is True
+
+
+def test_no_policy_lets_one_person_count_twice_and_one_from_before_is_still_read() -> None:
+    asked = {"rules": [{"name": "two", "set": {"approval": {"needed": 2, "distinct": False}}}]}
+    assert any("distinct" in fault for fault in faults(asked))
+    assert rule(stored_policy(asked), step()).approval == ApprovalRule(needed=2)
+    assert rule(stored_policy({"rules": [{"name": "a", "set": {"approval": {"distinct": True}}}]}), step()).approval
+    assert ApprovalRule.from_json({**ApprovalRule(needed=2).to_json(), "distinct": False}) == ApprovalRule(needed=2)
 
 
 def test_a_later_rule_overrides_field_by_field() -> None:
@@ -385,11 +393,9 @@ def test_differences_between_two_rulings_are_sentences() -> None:
 
 
 def test_an_approval_in_words() -> None:
-    said = approval_in_words(
-        ApprovalRule(Scope.PLAN, 2, ("A", "B"), True, False, 90, 7200, OnTimeout.ESCALATE, ("Admin",))
-    )
+    said = approval_in_words(ApprovalRule(Scope.PLAN, 2, ("A", "B"), True, 90, 7200, OnTimeout.ESCALATE, ("Admin",)))
     assert said == (
-        "2 of A or B (one person may count twice) for the whole plan, within 2 hours, "
+        "2 of A or B for the whole plan, within 2 hours, "
         "sent no sooner than 90 seconds after the last, the submitter may be one of them; "
         "without an answer Admin is asked"
     )

@@ -35,7 +35,6 @@ _approvals = st.fixed_dictionaries(
         "needed": st.integers(1, 20),
         "groups": st.lists(st.sampled_from(["A", "B", "C"]), min_size=1, unique=True),
         "self_approval": st.booleans(),
-        "distinct": st.booleans(),
         "wait_seconds": st.integers(0, 1000),
         "expires_seconds": st.integers(1, 1000),
         "on_timeout": st.sampled_from(["expire", "reject"]),
