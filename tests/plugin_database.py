@@ -22,7 +22,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from checkpoint.config.embedded_postgres import Addresses, Server
 from checkpoint.config.environment import BASE_DIR
-from tests import external_server, flush
+from tests import external_server, flush, kept_cluster
 
 MIGRATE_SECONDS = 120
 
@@ -34,6 +34,7 @@ class _Session:
     home: Path
     addresses: Addresses
     server: Server | None
+    migrated: bool
 
 
 _session: list[_Session] = []
@@ -65,6 +66,7 @@ def _start() -> _Session:
     home = Path(tempfile.mkdtemp(prefix="checkpoint-tests-"))
     elsewhere = os.environ.get("CHECKPOINT_TEST_SERVER_URL")
     server = None if elsewhere else Server(home / "postgres", fsync=False)
+    migrated = server is not None and kept_cluster.restore(server.folder)
     addresses = server.start() if server else external_server.prepare(str(elsewhere))
     os.environ.update(
         CHECKPOINT_HOME=str(home),
@@ -74,7 +76,7 @@ def _start() -> _Session:
         PYTHONPATH=os.pathsep.join([str(BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])]),
     )
     os.environ.pop("BROKER_URL", None)
-    return _Session(home, addresses, server)
+    return _Session(home, addresses, server, migrated)
 
 
 @pytest.fixture(scope="session")
@@ -92,12 +94,16 @@ def database_addresses() -> Addresses:
 @pytest.fixture(scope="session")
 def django_db_setup(database_addresses: Addresses) -> None:
     """Replaces pytest-django's: migrates once as the owner and remembers what the migrations left in the tables."""
+    if _session[0].migrated:
+        return
     migrate = [sys.executable, str(BASE_DIR / "manage.py"), "migrate", "--verbosity", "0"]
     env = {**os.environ, "CHECKPOINT_AS_OWNER": "1"}
     done = subprocess.run(migrate, env=env, timeout=MIGRATE_SECONDS, capture_output=True, text=True)
     if done.returncode != 0:
         pytest.exit(f"migrate failed, so no test can run:\n{done.stderr[-3000:]}", returncode=1)
     flush.remember_seed(database_addresses.superuser)
+    if (server := _session[0].server) is not None:
+        kept_cluster.keep(server)
 
 
 @pytest.fixture
