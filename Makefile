@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench explore
 
 up:
 	$(RUNTIME)
@@ -53,6 +53,11 @@ vendor:
 bench:
 	$(DEVELOPMENT)
 	@$(PYTHON_ENV)/python -m bench
+
+# Kills a worker at every durable boundary and every pair of them; docs/proof.md says what that covers.
+explore:
+	$(DEVELOPMENT)
+	@$(PYTHON_ENV)/python -m tests.proof.explore $(ARGS)
 
 # The pictures in docs/.
 screenshots:

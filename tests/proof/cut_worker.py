@@ -1,0 +1,124 @@
+"""A real worker process for one life: forked, its own connections, its own session lock, ended by SIGKILL where told.
+
+It does what a Celery worker does (sweep, then the engine until it is idle) and moves database time itself where only
+time is wanting, so that no lease or backoff is waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+import uuid
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.db import connections
+
+from checkpoint.models import Workflow
+from tests.proof.boundaries import Boundaries
+from tests.proof.moved_time import move_to
+from tests.sandbox_driver import wait_for
+from workers import process as composition
+from workers import sweeper
+from workers.registry import Tool
+
+NAME = "proof-worker"
+MOST_ROUNDS = 60
+FAILED = 70
+
+_abandoned: list[object] = []
+
+
+@dataclass(frozen=True)
+class Birthplace:
+    """What every worker process of an exploration is born with.
+
+    Attributes:
+        trace: the file in which a life's boundaries are written down.
+        owner_url: who may move the database's time.
+        tools: found and published before.
+        without: takes a safeguard out in the process.
+    """
+
+    trace: Path
+    owner_url: str
+    tools: dict[str, Tool]
+    without: Callable[[], None] | None = None
+
+
+def live(born: Birthplace, workflow_id: uuid.UUID, *, cut: int) -> list[str]:
+    """Lets a worker process live on a workflow, to its cut or until nothing is left to do.
+
+    Args:
+        cut: number of the boundary at which it is killed; 0 for none.
+
+    Returns:
+        The boundaries that it came to, in order.
+    """
+    born.trace.write_bytes(b"")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*multi-threaded, use of fork.*", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        code = FAILED
+        try:
+            _live(born, workflow_id, cut)
+            code = 0
+        finally:
+            os._exit(code)  # what its parent would do afterwards is not for the child
+    _, status = os.waitpid(pid, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise AssertionError(f"the worker failed:\n{born.trace.with_suffix('.error').read_text()}")
+    _wait_until_gone(born.owner_url)
+    return born.trace.read_text().split()
+
+
+def _live(born: Birthplace, workflow_id: uuid.UUID, cut: int) -> None:
+    try:
+        _leave_parents_connections()
+        if born.without:
+            born.without()
+        process = _process(born.tools)
+        Boundaries(os.open(born.trace, os.O_WRONLY | os.O_APPEND), cut).install()
+        _work(process, workflow_id, born.owner_url)
+    except BaseException:
+        born.trace.with_suffix(".error").write_text(traceback.format_exc())
+        raise
+
+
+def _leave_parents_connections() -> None:
+    """The sockets are shared with the parent: they must neither be used nor closed in good order here."""
+    os.environ["PGAPPNAME"] = NAME
+    for connection in connections.all(initialized_only=True):
+        _abandoned.append(connection.connection)
+        connection.connection = None
+
+
+def _process(tools: dict[str, Tool]) -> composition.Process:
+    """The process as it ships; what costs most of its start has been done by its parent."""
+    seams: Any = composition
+    seams.discover = lambda: tools
+    seams.publishing.publish = lambda tools: []
+    return composition.Process()
+
+
+def _work(process: composition.Process, workflow_id: uuid.UUID, owner_url: str) -> None:
+    for _ in range(MOST_ROUNDS):
+        sweeper.sweep()
+        process.engine.run_until_idle()
+        wake_at = Workflow.objects.values_list("wake_at", flat=True).get(pk=workflow_id)
+        if wake_at is None:
+            return
+        move_to(wake_at, owner_url)
+    raise AssertionError(f"it never comes to rest: {Workflow.objects.get(pk=workflow_id)}")
+
+
+def _wait_until_gone(owner_url: str) -> None:
+    """A killed process's transaction and session lock are gone once its server processes are."""
+    left = "SELECT FROM pg_stat_activity WHERE application_name = ANY(%s)"
+    with psycopg.connect(owner_url, autocommit=True) as owner:
+        wait_for(lambda: owner.execute(left, [[NAME, "checkpoint-alive"]]).fetchone() is None)

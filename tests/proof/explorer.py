@@ -1,0 +1,193 @@
+"""Explores crash points: a worker process cut at every durable boundary, and again while it recovers from that."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from checkpoint.documents import read_document
+from checkpoint.doorbell import rung
+from checkpoint.models import Case, Step, Team, Workflow
+from checkpoint.people import Actor
+from checkpoint.plans import parse_plan
+from checkpoint.states import CaseReason
+from checkpoint.tool_versions import newest_tools
+from checkpoint.workflows import submit
+from tests.proof.boundaries import places_of_points
+from tests.proof.cut_worker import Birthplace, live
+from tests.proof.invariants import Violation, violations
+from tests.proof.subjects import Outside, Subject
+from workers import doorbell, publishing
+from workers.registry import discover
+from workers.tools import http_exchange
+
+ACTOR = Actor(name="explorer", channel="command")
+Without = Callable[[], None] | None
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """At which boundary the first worker, and the one that recovers from it, are killed; 0 for not."""
+
+    first: int = 0
+    second: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which cuts are explored.
+
+    Attributes:
+        shard, shards: of the first cuts, those of this shard.
+        each: of the pairs only about each so many-th; 0 for none.
+    """
+
+    shard: int = 0
+    shards: int = 1
+    each: int = 1
+
+    def has_first(self, first: int) -> bool:
+        """Whether the first worker is cut there."""
+        return first % self.shards == self.shard
+
+    def has_pair(self, first: int, second: int) -> bool:
+        """Whether both are."""
+        return self.each > 0 and (first * 7 + second) % self.each == 0
+
+
+EVERYTHING = Part()
+
+
+@dataclass
+class Counts:
+    """What was explored."""
+
+    boundaries: int = 0
+    pairs: int = 0
+    runs: int = 0
+    questions: int = 0
+    seconds: float = 0.0
+    violations: list[str] = field(default_factory=list)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.boundaries} boundaries, {self.pairs} pairs, {self.runs} runs, {self.questions} questions, "
+            f"{len(self.violations)} violations, {self.seconds:.0f} s"
+        )
+
+
+@dataclass
+class Run:
+    """One workflow, the boundaries that each life came to, and what is known from outside.
+
+    Attributes:
+        lives: by worker, the names of the boundaries up to the one where it was killed.
+    """
+
+    outside: Outside
+    lives: list[list[str]] = field(default_factory=list)
+    found: list[Violation] = field(default_factory=list)
+    questions: int = 0
+
+    def effects(self, step: Step) -> int:
+        """From the provider's ledger, or from the folder."""
+        return self.outside.effects(step)
+
+    def lied(self, step: Step) -> bool:
+        """This provider never does."""
+        return False
+
+    def could_be_known(self, case: Case) -> str:
+        """Only an opaque call that a kill left in mid-air is a question."""
+        if case.reason != CaseReason.OUTCOME_UNKNOWN:
+            return "nothing went wrong but the death of workers"
+        return "" if any(_in_mid_air(life) for life in self.lives) else "no call was cut in mid-air"
+
+
+def _in_mid_air(life: Sequence[str]) -> bool:
+    """Whether the life was cut between the commit of `started` and the commit of what came of the call."""
+    if not life or life[-1] == "end":
+        return False
+    commits = [index for index, name in enumerate(life) if name == "commit/after"]
+    last_commit = commits[-1] if commits else -1
+    claimed = [index for index, name in enumerate(life) if name == "before_call/execute"]
+    after_claim = life[-1] == "commit/after" or "before_call/execute" in life[last_commit + 1 :]
+    return after_claim and bool(claimed or commits)
+
+
+class Explorer:
+    """Runs a subject with cuts, and judges each run by the invariants."""
+
+    def __init__(self, outside: Outside, folder: Path, owner_url: str, *, without: Without = None) -> None:
+        self.outside = outside
+        self.counts = Counts()
+        self._born = Birthplace(folder / "trace", owner_url, discover(), without)
+        # A lost doorbell changes nothing; a broker's connection that is shared with a forked process would.
+        rung.disconnect(doorbell.send)
+        # What every life would do anew is done before they are forked.
+        places_of_points()
+        http_exchange._tls()
+        gc.freeze()
+        self._team = Team.objects.get(slug="default")
+        publishing.publish(self._born.tools.values())
+        self._tools = newest_tools()
+
+    def explore(self, subject: Subject, part: Part = EVERYTHING) -> None:
+        """Every boundary of a subject, and every boundary of what recovers from each; or a part of them."""
+        begun = time.monotonic()
+        whole = self.run(subject, Cuts())
+        for first in range(1, len(whole.lives[0])):
+            if not part.has_first(first):
+                continue
+            self.counts.boundaries += 1
+            recovery = self.run(subject, Cuts(first)).lives[-1]
+            for second in range(1, len(recovery)):
+                if part.has_pair(first, second):
+                    self.counts.pairs += 1
+                    self.run(subject, Cuts(first, second))
+        self.counts.seconds += time.monotonic() - begun
+
+    def run(self, subject: Subject, cuts: Cuts) -> Run:
+        """One workflow: the first worker to its cut, the second to its cut, a third to the end."""
+        run = Run(self.outside)
+        workflow = self._submit(subject)
+        for cut in self._lives(cuts):
+            run.lives.append(self._live(workflow, cut))
+            self._look_outside(workflow)
+        run.found = violations([workflow.pk], run, quiescent=True)
+        run.questions = Case.objects.filter(workflow=workflow).count()
+        self._count(subject, cuts, run)
+        return run
+
+    def _lives(self, cuts: Cuts) -> Iterator[int]:
+        yield from (cut for cut in (cuts.first, cuts.second) if cut)
+        yield 0
+
+    def _live(self, workflow: Workflow, cut: int) -> list[str]:
+        return live(self._born, workflow.pk, cut=cut) + ([] if cut else ["end"])
+
+    def _look_outside(self, workflow: Workflow) -> None:
+        """After every life, so that a file that was written twice is seen twice."""
+        for step in workflow.steps.select_related("tool_version"):
+            self.outside.effects(step)
+
+    def _submit(self, subject: Subject) -> Workflow:
+        steps = subject.steps(self.outside, uuid.uuid4().hex)
+        document = {"goal": "Be explored.", "kind": "proof", "prompt_version": "1", "steps": steps}
+        plan = parse_plan(read_document(json.dumps(document).encode(), "json"), self._tools)
+        return submit(plan, team=self._team, actor=ACTOR)
+
+    def _count(self, subject: Subject, cuts: Cuts, run: Run) -> None:
+        self.counts.runs += 1
+        self.counts.questions += run.questions
+        for violation in run.found:
+            ends = " then ".join(life[-1] for life in run.lives)
+            self.counts.violations.append(f"{subject.name} {cuts.first},{cuts.second} ({ends}): {violation}")
