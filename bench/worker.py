@@ -12,7 +12,7 @@ import django
 django.setup()
 
 from bench.noop import Noop  # noqa: E402
-from workers import publishing  # noqa: E402
+from workers import flight_recorder, publishing  # noqa: E402
 from workers.engine import Engine  # noqa: E402
 from workers.heartbeat import Heartbeat  # noqa: E402
 from workers.registry import label  # noqa: E402
@@ -23,7 +23,8 @@ def main(hands: int) -> None:
     tool = Noop()
     publishing.publish([tool])
     heartbeat = Heartbeat([label(tool)])
-    engine = Engine(heartbeat.start(), {tool.name: tool}, hands=hands)
+    worker = heartbeat.start()
+    engine = Engine(worker, {tool.name: tool}, hands=hands, flight=flight_recorder.start(worker.id, hands=hands))
     heartbeat.watch(holdings=engine.holdings, overdue_at=engine.earliest_deadline)
     print("ready", flush=True)
     for _ in sys.stdin:

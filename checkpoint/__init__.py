@@ -22,7 +22,8 @@ and by where the process died:
 
     before a turn's commit      nothing of that turn happened; its reports are lost and its calls are looked up
     after a turn's commit       all of it happened; the calls that it claimed were, or were not, made
-    in a call                   between the commit of `started` and the commit of its receipt only the outside knows
+    in a call                   between its first byte and its answer only the outside knows; before and after that
+                                the flight recorder of the dead process knows, unless the machine died with it
     before a verb's commit      nothing of a decision, submission or answer happened
     after a verb's commit       it happened; a lost doorbell is made good by the sweeper within a second
 
@@ -34,7 +35,8 @@ Who does what:
     writing         transitions.Changes, the sole writer of states; fencing, of leases; audit, of the trail
     sets            step_rows, workflow_rows, attempt_log, evidence_log, case_log, approval_log over statements
     people          recovery (what an answer does), questions (what is asked), denials (who was refused)
-    living          leases, live_workers: death is noticed by session locks, leases end by database time
+    living          leases, live_workers: death is noticed by session locks, leases end by database time;
+                    flight_records: what the dead had noted of their calls
 
 Every public verb opens one transaction; every helper that writes demands one; pages, commands and tasks open none.
 Locks are taken in one order: workflows by id, intents, steps, approvals, cases.

@@ -5,12 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from django.conf import settings
 
 from checkpoint import statements
 from checkpoint.decide import AttemptFacts
-from checkpoint.models.attempt import Ending
+from checkpoint.models.attempt import Attempt, Ending
 from checkpoint.models.identifiers import uuid7
+
+# For so long the host of a dead worker is given to say what the worker's flight recorder holds.
+WAIT_FOR_WORD = timedelta(seconds=settings.CHECKPOINT_FLIGHT_WORD_SECONDS)
 
 
 @dataclass(slots=True)
@@ -32,8 +37,7 @@ class AttemptRow:
     @property
     def facts(self) -> AttemptFacts:
         """What the decision needs of it."""
-        returned = self.ending in (Ending.RECEIPT, Ending.REFUSED, Ending.UNKNOWN)
-        return AttemptFacts(self.started_at, self.deadline_at, returned, self.applied)
+        return facts_of(self)
 
     def end(self, ending: Ending, *, applied: bool | None, detail: str, now: datetime) -> None:
         """Ends it, once: a later word on how it ended does not overwrite the first."""
@@ -41,6 +45,13 @@ class AttemptRow:
             self.ended_at, self.ending, self.detail = now, ending.value, detail[:2000]
         if self.applied is None:
             self.applied = applied
+
+
+def facts_of(attempt: AttemptRow | Attempt) -> AttemptFacts:
+    """What the decision needs of an attempt, as a row or as the model."""
+    returned = attempt.ending in (Ending.RECEIPT, Ending.REFUSED, Ending.UNKNOWN)
+    word_until = attempt.ended_at + WAIT_FOR_WORD if attempt.ended_at and attempt.ending == Ending.LOST else None
+    return AttemptFacts(attempt.started_at, attempt.deadline_at, returned, attempt.applied, word_until)
 
 
 _COLUMNS = "id, step_id, number, fence, worker_id, started_at, deadline_at, ended_at, ending, applied, detail"

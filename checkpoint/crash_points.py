@@ -4,7 +4,8 @@ Disarmed unless `CHECKPOINT_CRASH_PLAN` names a file. The file holds one line, `
 for any step). The process that reaches the point takes the file away, so that a crash happens once, and ends there.
 
 The points: `before_commit` and `after_commit` of a turn that claims or records a call (`before_commit/claim_execute`,
-`after_commit/record_verify` …), `before_call/execute`, `after_call/execute` … in the hand, `file.write/noted`,
+`after_commit/record_verify` …), `before_call/execute`, `after_call/execute` … in the hand, `call/sending` and
+`call/answered` where a tool says so (just before the first byte, just after the answer), `file.write/noted`,
 `file.write/renamed` and `sql.execute/before_commit`, `sql.execute/committed` around the moment in which a tool takes
 effect, `bulk/before_commit` and `bulk/after_commit` around the answer to one item of a bulk job, and `notice/sent`
 between sending a notice and recording that.

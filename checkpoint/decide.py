@@ -72,12 +72,20 @@ class AttemptFacts:
         deadline_at: database time after which the call sends nothing more.
         returned: the call came back to the worker that made it, so nothing more will be sent by it.
         applied: whether the effect took place; None while nobody knows.
+        word_until: until when the host of the worker that made it may still say what was recorded there; None where
+            nothing is to be waited for.
     """
 
     started_at: datetime
     deadline_at: datetime
     returned: bool
     applied: bool | None
+    word_until: datetime | None = None
+
+    @property
+    def unread_until(self) -> datetime:
+        """Until when it is left open where nobody can look it up, since it did not come back."""
+        return max(self.deadline_at, self.word_until or self.deadline_at)
 
 
 @dataclass(frozen=True)
@@ -269,7 +277,7 @@ def _look_or_ask(facts: StepFacts, contract: Contract, policy: Policy, now: date
 
 def _ask_about_unreadable(facts: StepFacts, now: datetime) -> Action:
     """Nobody can look it up. It may be on its way until its own deadline, unless it came back to its worker."""
-    in_the_air = [attempt.deadline_at for attempt in facts.unresolved if not attempt.returned]
+    in_the_air = [attempt.unread_until for attempt in facts.unresolved if not attempt.returned]
     over_at = max(in_the_air, default=now)
     return Wait(over_at) if over_at > now else Ask(CaseReason.OUTCOME_UNKNOWN)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from checkpoint import statements
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.models.evidence import EvidenceKind
 from checkpoint.models.identifiers import uuid7
+from checkpoint.outcomes import Facts
 from checkpoint.states import Standing
 
 FACTS_LIMIT = 16 * 1024
@@ -43,6 +45,11 @@ INSERT INTO checkpoint_evidence ({_COLUMNS}) SELECT {_COLUMNS} FROM json_to_reco
 """
 
 
+_OF_FLIGHT = """
+SELECT attempt_number, finding FROM checkpoint_evidence WHERE step_id = %(step)s AND kind = %(kind)s ORDER BY id
+"""
+
+
 def observe(
     step_id: uuid.UUID,
     kind: EvidenceKind,
@@ -64,6 +71,12 @@ def observe(
     )  # fmt: skip
 
 
+def bounded(facts: Facts) -> Facts:
+    """The facts as evidence keeps them."""
+    kept: Facts = json.loads(_bounded(facts))
+    return kept
+
+
 def _bounded(facts: Any) -> str:
     text = canonical(facts)
     size = len(text.encode())
@@ -78,6 +91,11 @@ def facts_of(evidence_id: uuid.UUID | None) -> str:
     """The facts of one stored piece of evidence, as canonical JSON."""
     (found,) = statements.fetch("SELECT facts FROM checkpoint_evidence WHERE id = %(id)s", id=evidence_id)
     return str(found[0])
+
+
+def flight_findings(step_id: uuid.UUID) -> dict[int, str]:
+    """What flight recorders told about a step's attempts, by the attempt's number."""
+    return dict(statements.fetch(_OF_FLIGHT, step=step_id, kind=EvidenceKind.FLIGHT_RECORD.value))
 
 
 def insert(evidence: Sequence[EvidenceRow]) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from checkpoint.attempt_log import facts_of
 from checkpoint.decide import AttemptFacts, StepFacts
-from checkpoint.models import Approval, Attempt, Case, Ending, Evidence, Step
+from checkpoint.models import Approval, Case, Evidence, Step
 from checkpoint.outlook import Outlook, outlook
 from checkpoint.rulings import ApprovalRule
 from checkpoint.states import (
@@ -125,7 +126,7 @@ def _sentence(records: Records) -> str:
 
 
 def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
-    attempts = [_attempt_facts(attempt) for attempt in records.attempts.get(step.pk, [])]
+    attempts = [facts_of(attempt) for attempt in records.attempts.get(step.pk, [])]
     return StepExplanation(
         name=step.name,
         position=step.position,
@@ -178,11 +179,6 @@ def _step_facts(step: Step, attempts: list[AttemptFacts]) -> StepFacts:
         next_at=step.next_at,
         committed_at=step.committed_at,
     )
-
-
-def _attempt_facts(attempt: Attempt) -> AttemptFacts:
-    returned = attempt.ending in (Ending.RECEIPT, Ending.REFUSED, Ending.UNKNOWN)
-    return AttemptFacts(attempt.started_at, attempt.deadline_at, returned, attempt.applied)
 
 
 def _observation(evidence: Evidence) -> Observation:

@@ -6,7 +6,7 @@ receipt, and its verification together with the next step's start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from checkpoint import claiming, clock, crash_points, recording, workflow_rows
 from checkpoint.calls import Claim, Report, Worker
@@ -16,7 +16,13 @@ from checkpoint.transitions import Changes
 
 
 @one_transaction
-def take_turn(reports: Sequence[Report], *, worker: Worker, hands: int) -> list[Claim]:
+def take_turn(
+    reports: Sequence[Report],
+    *,
+    worker: Worker,
+    hands: int,
+    before_commit: Callable[[list[Claim]], None] = lambda claims: None,
+) -> list[Claim]:
     """Records the reports and claims calls for the free hands.
 
     Recording waits for locked workflows; claiming skips them. A report under an old fence changes no state: it is
@@ -26,6 +32,7 @@ def take_turn(reports: Sequence[Report], *, worker: Worker, hands: int) -> list[
         reports: what the hands brought back since the last turn.
         worker: who acts, and which tools it has.
         hands: how many calls it can take, those of the reports included.
+        before_commit: is told the claims before they count. It must not fail, wait, or touch the database.
 
     Returns:
         The calls to make, each under its fence. Verifications that follow a receipt come first.
@@ -40,6 +47,7 @@ def take_turn(reports: Sequence[Report], *, worker: Worker, hands: int) -> list[
     changes.write_steps()
     claims = claiming.claim(changes, worker, limit=hands - len(kept))
     changes.finish()
+    before_commit([*kept, *claims])
     reach_points("before_commit", reports, [*kept, *claims])
     return [*kept, *claims]
 

@@ -17,6 +17,7 @@ from checkpoint.states import CaseReason, Standing, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes, overrule
 
+LATE_RECEIPT = "a late receipt settled it"
 UNDECIDED = (StepStatus.STARTED, StepStatus.UNCERTAIN, StepStatus.FAILED)
 
 
@@ -29,39 +30,51 @@ def keep(changes: Changes, report: Report, row: StepRow, attempts: list[AttemptR
     evidence = _evidence(changes, report, row)
     changes.observe(evidence)
     if isinstance(outcome, Receipt):
-        _hear_receipt(changes, report, outcome, evidence, row, attempts)
+        _resolve(changes, report, attempts, applied=True, detail="its receipt came late")
+        hear_receipt(changes, evidence, row, attempts, how=LATE_RECEIPT)
     elif isinstance(outcome, Refused):
-        _hear_refusal(changes, report, outcome, row, attempts)
+        _resolve(changes, report, attempts, applied=False, detail=f"{outcome.code}: {outcome.message}")
+        why = "a late answer: the provider refused"
+        hear_refusal(changes, row, attempts, how="a late refusal settled it", why=why)
 
 
-def _hear_receipt(
-    changes: Changes, report: Report, receipt: Receipt, evidence: EvidenceRow, row: StepRow, attempts: list[AttemptRow]
+def hear_receipt(
+    changes: Changes, evidence: EvidenceRow, row: StepRow, attempts: list[AttemptRow], *, how: str
 ) -> None:
-    _resolve(changes, report, attempts, applied=True, detail="its receipt came late")
-    if row.attempt_count > report.claim.attempt_number and _could_be_second(receipt, row):
+    """What a receipt means that comes under an old fence. Its attempt is resolved already.
+
+    Args:
+        how: said where it settles the step.
+    """
+    if row.attempt_count > (evidence.attempt_number or 0) and _could_be_second(evidence.operation_id, row):
         verdicts.open_case(changes, row, CaseReason.DUPLICATE_EFFECT, attempts)
     elif row.status in UNDECIDED:
-        overrule(changes, row, why="a late receipt settled it")
+        overrule(changes, row, why=how)
         row.receipt_id, row.operation_id = evidence.id, evidence.operation_id
         row.standing, row.committed_at, row.next_at = Standing.COMMITTED, changes.now, None
-        changes.settle_cases(row, "a late receipt settled it")
-        changes.move(row, StepStatus.COMMITTED, verb="commit", reason="a late receipt settled it")
+        changes.settle_cases(row, how)
+        changes.move(row, StepStatus.COMMITTED, verb="commit", reason=how)
 
 
-def _could_be_second(receipt: Receipt, row: StepRow) -> bool:
+def _could_be_second(operation_id: str, row: StepRow) -> bool:
     """A provider that honours the key, or names the same operation, made one effect however often it was told to."""
-    same_operation = bool(receipt.operation_id) and receipt.operation_id == row.operation_id
+    same_operation = bool(operation_id) and operation_id == row.operation_id
     recovery = pinned.contract(row).recovery
     return not same_operation and recovery not in (RecoveryClass.IDEMPOTENT, RecoveryClass.READ_ONLY)
 
 
-def _hear_refusal(changes: Changes, report: Report, refused: Refused, row: StepRow, attempts: list[AttemptRow]) -> None:
-    _resolve(changes, report, attempts, applied=False, detail=f"{refused.code}: {refused.message}")
+def hear_refusal(changes: Changes, row: StepRow, attempts: list[AttemptRow], *, how: str, why: str) -> None:
+    """What it means that an attempt is proved, under an old fence, not to have taken effect. It is resolved already.
+
+    Args:
+        how: said where it settles the step.
+        why: said of the step then.
+    """
     all_refused = all(attempt.applied is False for attempt in attempts)
     if all_refused and row.status in (StepStatus.STARTED, StepStatus.UNCERTAIN):
-        overrule(changes, row, why="a late refusal settled it")
-        changes.settle_cases(row, "a late refusal settled it")
-        verdicts.conclude_failed(changes, row, attempts, "a late answer: the provider refused")
+        overrule(changes, row, why=how)
+        changes.settle_cases(row, how)
+        verdicts.conclude_failed(changes, row, attempts, why)
 
 
 def _resolve(changes: Changes, report: Report, attempts: list[AttemptRow], *, applied: bool, detail: str) -> None:

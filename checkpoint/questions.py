@@ -8,10 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from checkpoint.contracts import Contract, RecoveryClass
 from checkpoint.decide import AttemptFacts
 from checkpoint.states import CaseReason
+
+
+class Cut(StrEnum):
+    """What is known of an attempt that did not come back to its worker."""
+
+    NOT = ""
+    WHILE_SENDING = "its worker was killed while the call was under way, and no answer had come by then"
+    UNREAD = "its worker stopped answering, and no flight record says how far the call had come"
 
 
 @dataclass(frozen=True)
@@ -19,6 +28,7 @@ class Subject:
     """What a question is about.
 
     Attributes:
+        cut: how the last attempt without an outcome was cut off, if it was.
         said: the last words of the tool or provider, untrusted.
         note: what the engine adds about this occasion.
     """
@@ -29,6 +39,7 @@ class Subject:
     attempts: Sequence[AttemptFacts]
     inspections: int = 0
     verifications: int = 0
+    cut: Cut = Cut.NOT
     said: str = ""
     note: str = ""
 
@@ -94,6 +105,10 @@ def ask(reason: CaseReason, subject: Subject) -> Question:
 
 
 def _why(subject: Subject) -> str:
+    return f"{subject.cut}, and {_no_way_to_know(subject)}" if subject.cut else _no_way_to_know(subject)
+
+
+def _no_way_to_know(subject: Subject) -> str:
     contract = subject.contract
     if contract is None or contract.recovery is RecoveryClass.OPAQUE:
         return "the provider can neither be asked nor told to ignore a repetition"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from checkpoint import attempt_log, fencing, pinned, step_rulings
+from checkpoint import attempt_log, evidence_log, fencing, pinned, step_rulings
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.decide import StepFacts
 from checkpoint.models import Ending
-from checkpoint.questions import Subject, ask
+from checkpoint.questions import Cut, Subject, ask
 from checkpoint.states import CASE_RULES, CaseReason, Standing, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
@@ -57,6 +57,7 @@ def open_case(
         attempts=[attempt.facts for attempt in attempts],
         inspections=row.inspection_count,
         verifications=row.verification_count,
+        cut=_cut(row, attempts),
         said=said or next((attempt.detail for attempt in reversed(attempts) if attempt.detail), ""),
         note=note,
     )
@@ -64,6 +65,14 @@ def open_case(
     if CASE_RULES[reason].step_status is StepStatus.UNCERTAIN:
         changes.move(row, StepStatus.UNCERTAIN, verb="question", reason=reason.value)
     changes.ask(row, reason, ask(reason, subject))
+
+
+def _cut(row: StepRow, attempts: list[AttemptRow]) -> Cut:
+    lost = [attempt for attempt in attempts if attempt.applied is None and attempt.ending == Ending.LOST]
+    if not lost:
+        return Cut.NOT
+    told = evidence_log.flight_findings(row.id).get(lost[-1].number)
+    return Cut.WHILE_SENDING if told == "sending" else Cut.UNREAD
 
 
 def end_unallowed(changes: Changes, row: StepRow, why: str) -> None:

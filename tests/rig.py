@@ -132,6 +132,7 @@ def _environment(folder: Path, sandbox: SandboxProcess) -> dict[str, str]:
     return {
         "CHECKPOINT_HTTP_PROVIDERS": str(providers),
         "CHECKPOINT_FILES_ROOT": str(folder / "files"),
+        "CHECKPOINT_FLIGHT_WORD_SECONDS": "5",
         "CHECKPOINT_CRASH_PLAN": str(folder / "crash-plan"),
     }
 

@@ -1,8 +1,8 @@
 """Kills real workers at every named point around every kind of call, and believes only the provider's ledger.
 
 No duplicate, no lost effect, nothing called completed that is not. A call that can be repeated or looked up never
-becomes a question; an opaque one becomes exactly one, and only when cut between the commit of `started` and the commit
-of its receipt.
+becomes a question; an opaque one becomes exactly one, and only when cut in mid-air: after it began to send and before
+its answer was noted. What was cut earlier is tried again by itself, what was cut later is committed by itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from checkpoint.models import Workflow
+from checkpoint.models import Evidence, Workflow
+from checkpoint.questions import Cut
 from checkpoint.states import CaseReason, StepStatus, WorkflowStatus
 from tests.effects import ALL, KEYED_LOOKED_UP, OPAQUE, QUERYABLE, EffectKind
 from tests.rig import Rig
@@ -41,8 +42,15 @@ INSPECT_POINTS = (
     "before_commit/record_inspect",
     "after_commit/record_inspect",
 )
-# Where an opaque call is cut in the air: after the commit of `started`, before the commit of its receipt.
-IN_THE_AIR = set(EXECUTE_POINTS[1:5])
+# What the flight recorder knows of an opaque call that is cut off, and how many attempts there then are.
+OPAQUE_POINTS = {
+    "before_commit/claim_execute": ([], 1),
+    "after_commit/claim_execute": (["never_sent"], 2),
+    "before_call/execute": (["never_sent"], 2),
+    "after_call/execute": (["receipt"], 1),
+    "before_commit/record_execute": (["receipt"], 1),
+    "after_commit/record_execute": ([], 1),
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +87,16 @@ def assert_done_once(rig: Rig, workflow: Workflow, kind: EffectKind) -> None:
         assert effect.count(rig.sandbox, rig.step(workflow, name)) == 1
 
 
+def flight_findings(workflow: Workflow) -> list[str]:
+    return [e.finding for e in Evidence.objects.filter(step__workflow=workflow, kind="flight_record")]
+
+
 def assert_one_question(rig: Rig, workflow: Workflow, *, effects: int) -> None:
     assert workflow.status == WorkflowStatus.NEEDS_REVIEW
     (case,) = rig.cases(workflow)
     assert case.reason == CaseReason.OUTCOME_UNKNOWN
+    assert Cut.WHILE_SENDING in case.sentence
+    assert flight_findings(workflow) == ["sending"]
     assert case.step.status == StepStatus.UNCERTAIN
     assert OPAQUE.count(rig.sandbox, case.step) == effects
     assert rig.step(workflow, "following").status == StepStatus.PREPARED
@@ -97,13 +111,17 @@ def test_a_worker_killed_around_an_execution_leaves_exactly_one_effect_and_no_qu
 
 
 @pytest.mark.parametrize("point", EXECUTE_POINTS)
-def test_an_opaque_call_becomes_one_question_only_when_cut_in_the_air(running: Rig, point: str) -> None:
+def test_an_opaque_call_that_is_not_cut_in_mid_air_becomes_no_question(running: Rig, point: str) -> None:
     workflow = crash_at(running, OPAQUE, point)
-    if point in IN_THE_AIR:
-        sent = point in ("after_call/execute", "before_commit/record_execute")
-        assert_one_question(running, workflow, effects=1 if sent else 0)
-    else:
-        assert_done_once(running, workflow, OPAQUE)
+    assert_done_once(running, workflow, OPAQUE)
+    told, attempts = OPAQUE_POINTS[point]
+    assert flight_findings(workflow) == told
+    assert running.step(workflow, OPAQUE.name).attempt_count == attempts
+
+
+def test_an_opaque_call_that_is_cut_as_its_first_byte_goes_out_becomes_one_question(running: Rig) -> None:
+    workflow = crash_at(running, OPAQUE, "call/sending")
+    assert_one_question(running, workflow, effects=0)
 
 
 @pytest.mark.parametrize("point", VERIFY_POINTS)

@@ -74,9 +74,9 @@ def attempts(draw: st.DrawFn) -> AttemptFacts:
     """Any attempt, also one that ended strangely."""
     started = draw(st.integers(-90, 0))
     deadline = draw(st.sampled_from([1, 5, 30]))
-    return AttemptFacts(
-        at(started), at(started + deadline), draw(st.booleans()), draw(st.sampled_from([None, True, False]))
-    )
+    returned, applied = draw(st.booleans()), draw(st.sampled_from([None, True, False]))
+    word_until = None if returned else draw(st.none() | moments)
+    return AttemptFacts(at(started), at(started + deadline), returned, applied, word_until)
 
 
 all_facts = st.builds(
@@ -210,6 +210,8 @@ def test_a_person_is_not_asked_about_a_call_nobody_can_look_up_before_it_is_over
     if next_action(facts, contract, policy, NOW) == Ask(CaseReason.OUTCOME_UNKNOWN):
         in_the_air = [attempt for attempt in may_have_happened(facts) if not attempt.returned]
         assert all(attempt.deadline_at <= NOW for attempt in in_the_air)
+        if not contract.can_inspect:
+            assert all(attempt.word_until is None or attempt.word_until <= NOW for attempt in in_the_air)
 
 
 @given(started_facts, attempts(), contracts(RecoveryClass.OPAQUE), policies)
@@ -369,6 +371,9 @@ def test_found_after_a_crash_whatever_the_tool_promises(facts: StepFacts, action
         (QUERYABLE, replace(OVER, inspection_count=6), Ask(CaseReason.INSPECTION_INCONCLUSIVE)),
         (OPAQUE, CUT_OFF, Wait(at(20))),
         (OPAQUE, OVER, Ask(CaseReason.OUTCOME_UNKNOWN)),
+        (OPAQUE, step(S.STARTED, replace(call(-60), word_until=at(3))), Wait(at(3))),
+        (OPAQUE, step(S.STARTED, replace(call(-60), word_until=at(0))), Ask(CaseReason.OUTCOME_UNKNOWN)),
+        (QUERYABLE, step(S.STARTED, replace(call(-60), word_until=at(3))), Inspect()),
         (OPAQUE, BACK, Ask(CaseReason.OUTCOME_UNKNOWN)),
         (OPAQUE, step(S.STARTED, call(-60), call(-10, returned=True, applied=False)), Ask(CaseReason.OUTCOME_UNKNOWN)),
         (OPAQUE, step(S.STARTED, call(-10, returned=True, applied=False)), ConcludeFailed("every attempt was refused")),

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection, connections
 
 from checkpoint import leases
+from checkpoint.attempt_log import WAIT_FOR_WORD
 from checkpoint.calls import Claim
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.errors import ValueNotCanonical
@@ -364,7 +365,7 @@ class TestOldFences:
     ) -> None:
         workflow = submit(OPAQUE)
         old = self.take_over(workflow, time_machine, DEADLINE)
-        JournalDriver().turn()
+        _without_a_word(JournalDriver(), time_machine)
         assert case(workflow).status == CaseStatus.OPEN
         JournalDriver().report(old, Receipt(operation_id="op1"))
         assert "refuse_late_report" in verbs(workflow)
@@ -377,7 +378,7 @@ class TestOldFences:
     ) -> None:
         workflow = submit(OPAQUE)
         old = self.take_over(workflow, time_machine, DEADLINE)
-        JournalDriver().turn()
+        _without_a_word(JournalDriver(), time_machine)
         answer(case(workflow), DecisionKind.RETRY)
         time_machine.pass_seconds(SETTLE)
         driver = JournalDriver()
@@ -414,7 +415,7 @@ class TestOldFences:
         workflow = submit(OPAQUE)
         old = self.take_over(workflow, time_machine, DEADLINE)
         driver = JournalDriver()
-        driver.turn()
+        _without_a_word(driver, time_machine)
         driver.report(old, Refused("the deadline passed before anything was sent"))
         assert case(workflow).status == CaseStatus.SETTLED
         time_machine.pass_seconds(2)
@@ -427,6 +428,13 @@ class TestOldFences:
         answer(case(workflow), DecisionKind.CONFIRM)
         assert step(workflow).fence > claim.fence
         assert {"overrule", "confirm", "decide"} <= set(verbs(workflow))
+
+
+def _without_a_word(driver: JournalDriver, time_machine: MovableTime) -> None:
+    """The host of the old worker has not said in time what its flight recorder holds."""
+    assert driver.turn() == []
+    time_machine.pass_seconds(WAIT_FOR_WORD.total_seconds())
+    assert driver.turn() == []
 
 
 class TestLeftAlone:

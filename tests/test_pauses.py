@@ -51,6 +51,9 @@ def test_s07_a_worker_paused_past_its_lease_writes_nothing_and_nothing_happens_t
     wait_for(system.crash.happened)
     paused = system.holder(workflow, kind.name).pid
     first = system.rest(workflow)
+    assert not Evidence.objects.filter(step__workflow=workflow, kind="flight_record").exists(), (
+        "it still holds its lock"
+    )
     assert first.status == (WorkflowStatus.NEEDS_REVIEW if kind is OPAQUE else WorkflowStatus.COMPLETED)
     os.kill(paused, signal.SIGCONT)
     wait_for(lambda: late_reports(workflow))

@@ -9,7 +9,7 @@ import pytest
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
 from checkpoint.decide import AttemptFacts
-from checkpoint.questions import Subject, ask
+from checkpoint.questions import Cut, Subject, ask
 from checkpoint.states import CaseReason
 
 STARTED = datetime(2026, 12, 1, 12, 0, 5, tzinfo=UTC)
@@ -39,6 +39,13 @@ def test_what_is_known_of_each_attempt_is_said_with_its_time(applied: bool | Non
     known = ask(CaseReason.OUTCOME_UNKNOWN, replace(SUBJECT, attempts=[replace(LOST, applied=applied), LOST])).known
     assert known[0] == f"Attempt 1 started at 2026-12-01 12:00:05 UTC and {fate}."
     assert known[1].startswith("Attempt 2 started")
+
+
+def test_how_a_call_was_cut_off_is_said_in_the_sentence() -> None:
+    said = {cut: ask(CaseReason.OUTCOME_UNKNOWN, replace(SUBJECT, cut=cut)).sentence for cut in Cut}
+    assert all(cut in sentence for cut, sentence in said.items())
+    assert len(set(said.values())) == len(Cut)
+    assert said[Cut.NOT].endswith("is not known: the provider can neither be asked nor told to ignore a repetition.")
 
 
 def test_what_was_tried_is_counted() -> None:

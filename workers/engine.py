@@ -14,12 +14,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from checkpoint import crash_points, journal, occasions
 from checkpoint.calls import Claim, Report, Worker
 from checkpoint.people import ENGINE
+from workers.flight_recorder import FlightRecorder
 from workers.hand import make_call
 from workers.registry import Deadline, Tool, boot_time
 
@@ -37,10 +39,17 @@ class Engine:
     """The loop of one worker process."""
 
     def __init__(
-        self, worker: Worker, tools: dict[str, Tool], *, hands: int, draining: Callable[[], bool] = lambda: False
+        self,
+        worker: Worker,
+        tools: dict[str, Tool],
+        *,
+        hands: int,
+        draining: Callable[[], bool] = lambda: False,
+        flight: FlightRecorder | None = None,
     ) -> None:
         self.worker = worker
         self.tools = tools
+        self.flight = flight or FlightRecorder()
         self.hands = hands
         self.draining = draining
         self._claimed: queue.SimpleQueue[tuple[Claim, Deadline] | None] = queue.SimpleQueue()
@@ -108,8 +117,10 @@ class Engine:
     def _record(self, reports: list[Report], free: int) -> list[Claim]:
         """Records the set; one that fails is bisected, so that one bad outcome never delays another's record."""
         try:
-            claims = patiently(lambda: journal.take_turn(reports, worker=self.worker, hands=free))
+            turn = partial(journal.take_turn, reports, worker=self.worker, hands=free, before_commit=self.flight.claim)
+            claims = patiently(turn)
             journal.reach_points("after_commit", reports, claims)
+            self.flight.commit(reports)
             return claims
         except Exception:
             if len(reports) <= 1:
@@ -135,7 +146,7 @@ class Engine:
 
     def _call(self, claim: Claim, deadline: Deadline) -> Report:
         crash_points.reach(f"before_call/{claim.activity.value}", claim.step_name)
-        outcome = make_call(self.tools[claim.tool], claim, deadline)
+        outcome = make_call(self.tools[claim.tool], claim, deadline, self.flight.slot(claim))
         crash_points.reach(f"after_call/{claim.activity.value}", claim.step_name)
         return Report(claim, outcome)
 

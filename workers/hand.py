@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from checkpoint import crash_points
 from checkpoint.calls import Claim
 from checkpoint.canonical import check
 from checkpoint.models import Activity
@@ -30,6 +31,7 @@ from checkpoint.outcomes import (
     Verification,
     Visible,
 )
+from workers.flight_recorder import Slot
 from workers.registry import Call, Deadline, Tool, reports_sending
 
 log = logging.getLogger(__name__)
@@ -37,26 +39,51 @@ log = logging.getLogger(__name__)
 MESSAGE_LIMIT = 2000
 
 
-def make_call(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
-    """Makes the call that was claimed and says how it went; never raises."""
+def make_call(tool: Tool, claim: Claim, deadline: Deadline, slot: Slot | None = None) -> Outcome:
+    """Makes the call that was claimed and says how it went; never raises. `slot` is where its flight is recorded."""
+    flight = _Flight(claim, slot)
     try:
-        outcome = _act(tool, claim, deadline)
+        outcome = _act(tool, claim, deadline, flight)
         _check_answer(claim, outcome)
-        return outcome
-    except NotApplied as refusal:
-        return _refused(claim, refusal)
-    except Unanswered as error:
-        return _unknown(claim, str(error))
     except Exception as error:
-        log.info("%s of %s did not say how it went", claim.activity.value, claim.tool, exc_info=True)
-        return _unknown(claim, f"{type(error).__name__}: {error}")
+        # The answer that the tool has told stands, whatever went wrong after it.
+        outcome = flight.receipt or _without_answer(claim, error)
+    flight.note(outcome)
+    return outcome
 
 
-def _act(tool: Tool, claim: Claim, deadline: Deadline) -> Outcome:
+class _Flight:
+    """What a tool tells of one call while it makes it, held against the same checks as what it returns."""
+
+    def __init__(self, claim: Claim, slot: Slot | None) -> None:
+        self._claim = claim
+        self._slot = slot
+        self.receipt: Receipt | None = None
+
+    def sending(self) -> None:
+        if self._slot is not None:
+            self._slot.sending()
+        crash_points.reach("call/sending", self._claim.step_name)
+
+    def answered(self, receipt: Receipt) -> None:
+        _check_answer(self._claim, receipt)
+        self.receipt = receipt
+        self.note(receipt)
+        crash_points.reach("call/answered", self._claim.step_name)
+
+    def note(self, outcome: Outcome) -> None:
+        """Notes an answer that settles the attempt; every other one leaves what was noted."""
+        if self._slot is None or not isinstance(outcome, Receipt | Refused):
+            return
+        if isinstance(outcome, Refused) or outcome.arguments_match:
+            self._slot.answered(outcome)
+
+
+def _act(tool: Tool, claim: Claim, deadline: Deadline, flight: _Flight) -> Outcome:
     arguments = _arguments(tool, claim)
     match claim.activity:
         case Activity.EXECUTE:
-            return _execute(tool, arguments, _call(claim, deadline))
+            return _execute(tool, arguments, _call(claim, deadline, flight=flight))
         case Activity.INSPECT:
             return tool.inspect(arguments, _call(claim, deadline))
         case Activity.VERIFY:
@@ -71,6 +98,15 @@ def _execute(tool: Tool, arguments: BaseModel, call: Call) -> Outcome:
     return tool.execute(arguments, call)
 
 
+def _without_answer(claim: Claim, error: Exception) -> Outcome:
+    if isinstance(error, NotApplied):
+        return _refused(claim, error)
+    if isinstance(error, Unanswered):
+        return _unknown(claim, str(error))
+    log.info("%s of %s did not say how it went", claim.activity.value, claim.tool, exc_info=error)
+    return _unknown(claim, f"{type(error).__name__}: {error}")
+
+
 def _arguments(tool: Tool, claim: Claim) -> BaseModel:
     """What was written ahead, as the tool reads it. Where the tool cannot, nothing was sent."""
     try:
@@ -81,7 +117,7 @@ def _arguments(tool: Tool, claim: Claim) -> BaseModel:
         ) from error
 
 
-def _call(claim: Claim, deadline: Deadline, facts: dict[str, Any] | None = None) -> Call:
+def _call(claim: Claim, deadline: Deadline, facts: dict[str, Any] | None = None, flight: _Flight | None = None) -> Call:
     return Call(
         workflow_id=str(claim.workflow_id),
         step_name=claim.step_name,
@@ -91,6 +127,7 @@ def _call(claim: Claim, deadline: Deadline, facts: dict[str, Any] | None = None)
         deadline=deadline,
         operation_id=claim.operation_id or None,
         facts=facts,
+        flight=flight,
     )
 
 

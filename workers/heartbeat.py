@@ -2,7 +2,8 @@
 
 The process holds a session lock under a fresh random id, on a direct connection outside Django and outside any pool;
 when the process dies, PostgreSQL releases the lock, and every other process can see it. The same thread renews the
-leases of what the hands hold, ends the leases of processes that died, and ends this process when a call is overdue.
+leases of what the hands hold, tells what processes of this host were doing that died, ends the leases of all that died,
+and ends this process when a call is overdue.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -26,6 +26,8 @@ from checkpoint import leases
 from checkpoint.calls import Worker
 from checkpoint.fencing import LEASE
 from checkpoint.models import WorkerProcess
+from workers import flight_recovery
+from workers.boot import boot_id
 from workers.registry import boot_time
 
 BEAT_SECONDS = 0.5
@@ -59,7 +61,7 @@ class Heartbeat:
                 id=self.worker.id,
                 lock_key=self._lock_key,
                 host=socket.gethostname(),
-                boot_id=_boot_id(),
+                boot_id=boot_id(),
                 pid=os.getpid(),
                 tools=self.tools,
             )
@@ -91,6 +93,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         self._keep_lock()
+        flight_recovery.tell_of_the_dead()
         leases.end_dead_processes()
         holdings = self._holdings()
         if holdings and time.monotonic() - self._renewed_at > RENEW_SECONDS:
@@ -115,9 +118,3 @@ class Heartbeat:
         if overdue_at is not None and boot_time() > overdue_at + OVERDUE_GRACE_SECONDS:
             log.error("a call is past its deadline and cannot be stopped: this process ends")
             os._exit(EXIT_OVERDUE)
-
-
-def _boot_id() -> str:
-    """Which boot of the machine this is; the start of the boot clock where the system does not say."""
-    file = Path("/proc/sys/kernel/random/boot_id")
-    return file.read_text().strip() if file.exists() else f"boot-{round(time.time() - boot_time())}"

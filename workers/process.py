@@ -1,4 +1,4 @@
-"""What one worker process keeps for its life: its heartbeat, its tools and its engine."""
+"""What one worker process keeps for its life: its heartbeat, its tools, its flight recorder and its engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from workers import draining, publishing
+from workers import draining, flight_recorder, publishing
 from workers.engine import Engine
 from workers.heartbeat import Heartbeat
 from workers.registry import discover, label
@@ -21,13 +21,16 @@ class Process:
         publishing.publish(tools.values())
         self.heartbeat = Heartbeat([label(tool) for tool in tools.values()])
         worker = self.heartbeat.start()
-        self.engine = Engine(worker, tools, hands=settings.CHECKPOINT_HANDS, draining=draining.is_draining)
+        hands = settings.CHECKPOINT_HANDS
+        self.flight = flight_recorder.start(worker.id, hands=hands)
+        self.engine = Engine(worker, tools, hands=hands, draining=draining.is_draining, flight=self.flight)
         self.heartbeat.watch(holdings=self.engine.holdings, overdue_at=self.engine.earliest_deadline)
 
     def stop(self) -> None:
         """Signs the process off."""
         self.heartbeat.stop()
         self.engine.close()
+        self.flight.close()
 
 
 _process: Process | None = None

@@ -30,6 +30,9 @@ BROKER_URL = environment.text("BROKER_URL")
 CHECKPOINT_HANDS = int(environment.text("CHECKPOINT_HANDS", "16"))  # calls in flight per worker process
 CHECKPOINT_LEASE_SECONDS = float(environment.text("CHECKPOINT_LEASE_SECONDS", "15"))  # renewed three times as often
 
+# For so long a question waits for what the flight recorder of a dead worker says, if that was on another host.
+CHECKPOINT_FLIGHT_WORD_SECONDS = float(environment.text("CHECKPOINT_FLIGHT_WORD_SECONDS", "15"))
+
 # Audit anchors. A PEM file with an Ed25519 key, the same on every host; without it one is made in CHECKPOINT_HOME.
 CHECKPOINT_ANCHOR_KEY = environment.text("CHECKPOINT_ANCHOR_KEY")
 CHECKPOINT_ANCHOR_MINUTES = float(environment.text("CHECKPOINT_ANCHOR_MINUTES", "10"))
