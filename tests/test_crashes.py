@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from checkpoint.models import Evidence, Workflow
+from checkpoint.models import Evidence, Step, Workflow
 from checkpoint.questions import Cut
 from checkpoint.states import CaseReason, StepStatus, WorkflowStatus
 from tests.effects import ALL, KEYED_LOOKED_UP, OPAQUE, QUERYABLE, EffectKind
@@ -87,8 +87,8 @@ def assert_done_once(rig: Rig, workflow: Workflow, kind: EffectKind) -> None:
         assert effect.count(rig.sandbox, rig.step(workflow, name)) == 1
 
 
-def flight_findings(workflow: Workflow) -> list[str]:
-    return [e.finding for e in Evidence.objects.filter(step__workflow=workflow, kind="flight_record")]
+def flight_findings(step: Step) -> list[str]:
+    return [told.finding for told in Evidence.objects.filter(step=step, kind="flight_record")]
 
 
 def assert_one_question(rig: Rig, workflow: Workflow, *, effects: int) -> None:
@@ -96,7 +96,7 @@ def assert_one_question(rig: Rig, workflow: Workflow, *, effects: int) -> None:
     (case,) = rig.cases(workflow)
     assert case.reason == CaseReason.OUTCOME_UNKNOWN
     assert Cut.WHILE_SENDING in case.sentence
-    assert flight_findings(workflow) == ["sending"]
+    assert flight_findings(case.step) == ["sending"]
     assert case.step.status == StepStatus.UNCERTAIN
     assert OPAQUE.count(rig.sandbox, case.step) == effects
     assert rig.step(workflow, "following").status == StepStatus.PREPARED
@@ -114,9 +114,8 @@ def test_a_worker_killed_around_an_execution_leaves_exactly_one_effect_and_no_qu
 def test_an_opaque_call_that_is_not_cut_in_mid_air_becomes_no_question(running: Rig, point: str) -> None:
     workflow = crash_at(running, OPAQUE, point)
     assert_done_once(running, workflow, OPAQUE)
-    told, attempts = OPAQUE_POINTS[point]
-    assert flight_findings(workflow) == told
-    assert running.step(workflow, OPAQUE.name).attempt_count == attempts
+    step = running.step(workflow, OPAQUE.name)
+    assert (flight_findings(step), step.attempt_count) == OPAQUE_POINTS[point]
 
 
 def test_an_opaque_call_that_is_cut_as_its_first_byte_goes_out_becomes_one_question(running: Rig) -> None:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import uuid
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pytest_django.fixtures import Settings
 
-from checkpoint.outcomes import NotApplied, Receipt
+from checkpoint.calls import Claim
+from checkpoint.flight_records import FlightRecord, Phase
+from checkpoint.models import Activity
+from checkpoint.outcomes import NotApplied, Outcome, OutcomeUnknown, Receipt
 from tests import test_file_write as files
 from tests.http_driver import arguments, call, tool
 from tests.odd_provider import OddProvider, Received, answer
-from workers.registry import Deadline, reports_sending
+from workers import flight_recorder, flight_recovery
+from workers.flight_recorder import SUFFIX
+from workers.hand import make_call
+from workers.registry import Call, Deadline, reports_sending
 from workers.tools.file_write import FileWrite
 from workers.tools.http_request import HttpRequest
 
@@ -72,6 +83,94 @@ def test_sending_past_the_deadline_is_refused_and_not_noted() -> None:
         replace(call(), deadline=Deadline.after(-1), flight=noted).sending()
     assert refused.value.code == "deadline_before_send"
     assert noted.phases == []
+
+
+class Paying(FileWrite):
+    """Does what the test says; says itself when it sends only if the test says so."""
+
+    reports_sending = False
+
+    def __init__(self, act: Callable[[Call], Receipt]) -> None:
+        self._act = act
+
+    def execute(self, arguments: object, call: Call) -> Receipt:
+        return self._act(call)
+
+
+class Promising(Paying):
+    reports_sending = True
+
+
+@pytest.fixture
+def noting(tmp_path: Path, settings: Settings) -> Callable[[Paying], tuple[Outcome, list[FlightRecord]]]:
+    """Makes a call as a hand does it; returns how it went, and what is in the flight recorder then."""
+    settings.CHECKPOINT_HOME = tmp_path
+
+    def make(tool: Paying) -> tuple[Outcome, list[FlightRecord]]:
+        recorder = flight_recorder.start(worker := uuid.uuid4(), hands=1)
+        now, arguments = datetime.now(UTC), files.arguments().model_dump_json()
+        ids = (uuid.uuid4(), uuid.uuid4())
+        claim = Claim(*ids, "pay", tool.name, "1", Activity.EXECUTE, 1, 1, "key", arguments, 30.0, now)
+        recorder.claim([claim])
+        outcome = make_call(tool, claim, Deadline.after(10), recorder.slot(claim))
+        descriptor = os.open(flight_recorder.folder() / f"{worker}{SUFFIX}", os.O_RDONLY)
+        try:
+            return outcome, flight_recovery.read(descriptor)[1]
+        finally:
+            os.close(descriptor)
+
+    return make
+
+
+PAID = Receipt("op_1", {"amount": 120})
+Noting = Callable[[Paying], tuple[Outcome, list[FlightRecord]]]
+
+
+def _pay(call: Call) -> Receipt:
+    return PAID
+
+
+def _fail(call: Call) -> Receipt:
+    raise ConnectionError("reset by peer")
+
+
+def _fail_after_the_answer(call: Call) -> Receipt:
+    call.sending()
+    call.answered(PAID)
+    raise ConnectionError("the session could not be closed")
+
+
+def _answer_badly(call: Call) -> Receipt:
+    call.sending()
+    call.answered(Receipt(facts={"number": float("nan")}))
+    return PAID
+
+
+def _find_other_arguments(call: Call) -> Receipt:
+    return replace(PAID, arguments_match=False)
+
+
+@pytest.mark.parametrize(
+    ("tool", "outcome", "phase"),
+    [
+        (Paying(_pay), Receipt, Phase.ANSWERED),
+        (Paying(_fail), OutcomeUnknown, Phase.SENDING),
+        (Promising(_fail), OutcomeUnknown, Phase.CLAIMED),
+        (Promising(_answer_badly), OutcomeUnknown, Phase.SENDING),
+        (Paying(_find_other_arguments), Receipt, Phase.SENDING),
+    ],
+    ids=["answered", "no answer", "promised and never sent", "an answer that cannot be stored", "other arguments"],
+)
+def test_what_a_hand_notes_is_never_more_than_what_is_true(
+    noting: Noting, tool: Paying, outcome: type, phase: Phase
+) -> None:
+    came_back, (record,) = noting(tool)
+    assert (type(came_back), record.phase) == (outcome, phase)
+
+
+def test_an_answer_that_was_told_stands_whatever_goes_wrong_after_it(noting: Noting) -> None:
+    outcome, (record,) = noting(Promising(_fail_after_the_answer))
+    assert outcome == record.outcome == PAID
 
 
 def test_only_a_tool_that_promises_it_says_itself_when_it_sends() -> None:
