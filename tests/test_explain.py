@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from checkpoint.attempt_log import WAIT_FOR_WORD
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
 from checkpoint.decide import AttemptFacts, Policy, StepFacts, next_action
 from checkpoint.explanations import Explanation, StepExplanation, explain
 from checkpoint.models import Attempt, Case, Ending, Evidence, Step, ToolVersion, Workflow
 from checkpoint.outlook import outlook
-from checkpoint.states import CaseReason, Standing, StepStatus, WorkflowStatus
+from checkpoint.states import STEP_TERMINAL, CaseReason, Standing, StepStatus, WorkflowStatus
 from checkpoint.workflow_records import Records
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
@@ -129,7 +130,7 @@ def test_steps_side_by_side_each_have_an_outlook() -> None:
     ("contract", "fields", "words", "at"),
     [
         (OPAQUE, {"lease_until": SOON}, "a worker is acting on it; if it stops answering, another takes over", SOON),
-        (OPAQUE, {}, "a person is asked: Did it happen?", None),
+        (OPAQUE, {}, "a person is asked: Did it happen?", NOW + WAIT_FOR_WORD),
         (KEYED, {}, "its effect is looked up", None),
         (KEYED, {"next_at": SOON}, "its effect is looked up", SOON),
     ],
@@ -172,7 +173,7 @@ def test_every_step_that_can_move_has_an_outlook(
     tried = AttemptFacts(NOW - timedelta(seconds=60), NOW - timedelta(seconds=30), applied is not None, applied)
     facts = StepFacts(status, attempts=[tried], attempts_allowed=2, next_at=wait, committed_at=NOW)
     told = outlook(facts, contract, Policy(), NOW)
-    rests = status in (StepStatus.VERIFIED, StepStatus.ABANDONED, StepStatus.UNCERTAIN)
+    rests = status in (*STEP_TERMINAL, StepStatus.UNCERTAIN)
     assert bool(told.words) is not rests
     assert told.at is None or told.at > NOW
     if told.at is not None:
