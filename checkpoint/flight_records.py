@@ -91,7 +91,7 @@ def _hear_one(
         attempt_number=record.attempt_number, operation_id=operation_id, now=changes.now,
     )  # fmt: skip
     changes.observe(evidence)
-    changes.note(row, "read_flight_record", details={"fence": record.fence, "finding": finding})
+    changes.note(row, "read_flight_record", details={"attempt": record.attempt_number, "finding": finding})
     if finding == "receipt":
         _resolve(changes, attempt, applied=True, detail="its receipt was in the flight recorder of its dead worker")
         late_reports.hear_receipt(changes, evidence, row, attempts, how=HOW)

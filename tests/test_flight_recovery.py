@@ -25,6 +25,7 @@ from tests.time_driver import MovableTime
 from workers import boot, flight_file, flight_recorder, flight_recovery
 from workers.flight_file import Owner
 from workers.flight_recorder import SUFFIX, Slot
+from workers.flight_recovery import tell_of_the_dead, tell_of_the_dead_now_and_then
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -101,12 +102,6 @@ def kill(pid: int) -> None:
         return
 
 
-def tell() -> None:
-    """One look, however short ago the last one was."""
-    (flight_recorder.folder() / "looked").unlink(missing_ok=True)
-    flight_recovery.tell_of_the_dead()
-
-
 def files() -> list[str]:
     return [file.name for file in flight_recorder.folder().glob(f"*{SUFFIX}")]
 
@@ -124,7 +119,7 @@ class TestProof:
         workflow, dead = submit(OPAQUE), JournalDriver()
         made = dead.claim()
         kill(fly(dead.worker.id, made, claimed))
-        tell()
+        tell_of_the_dead()
         assert step(workflow).status == S.FAILED
         time_machine.pass_seconds(5)
         assert JournalDriver().claim().attempt_number == 2
@@ -133,7 +128,7 @@ class TestProof:
     def test_killed_after_the_answer_it_is_committed_by_itself(self, fly: Fly) -> None:
         workflow, dead = submit(OPAQUE), JournalDriver()
         kill(fly(dead.worker.id, dead.claim(), answered))
-        tell()
+        tell_of_the_dead()
         found = step(workflow)
         assert (found.status, found.operation_id) == (S.COMMITTED, "op_1")
         assert found.receipt is not None
@@ -145,14 +140,14 @@ class TestProof:
     def test_killed_after_a_refusal_it_counts_as_refused(self, fly: Fly) -> None:
         workflow, dead = submit(OPAQUE), JournalDriver()
         kill(fly(dead.worker.id, dead.claim(), refused))
-        tell()
+        tell_of_the_dead()
         assert (step(workflow).status, flown(workflow)) == (S.FAILED, ["refused"])
         assert step(workflow).attempts.get().detail == "the card is blocked"
 
     def test_killed_in_mid_air_it_becomes_one_question_that_says_so(self, fly: Fly, time_machine: MovableTime) -> None:
         workflow, dead = submit(OPAQUE), JournalDriver()
         kill(fly(dead.worker.id, dead.claim(), sending))
-        tell()
+        tell_of_the_dead()
         leases.end_process(dead.worker.id, ending="died")
         assert JournalDriver().turn() == []
         assert not Case.objects.exists()
@@ -168,7 +163,7 @@ class TestProof:
         leases.end_process(dead.worker.id, ending="died")
         assert other.turn() == []
         assert step(workflow).attempts.get().ending == "lost"
-        tell()
+        tell_of_the_dead()
         assert (step(workflow).status, step(workflow).attempts.get().applied) == (S.COMMITTED, True)
 
     def test_a_word_that_comes_after_the_question_answers_it(self, fly: Fly, time_machine: MovableTime) -> None:
@@ -176,7 +171,7 @@ class TestProof:
         kill(fly(dead.worker.id, dead.claim(), answered))
         _give_up(dead, time_machine)
         assert Cut.UNREAD in case(workflow).sentence
-        tell()
+        tell_of_the_dead()
         assert (case(workflow).status, case(workflow).closing) == (CaseStatus.SETTLED, HOW)
         assert step(workflow).status == S.COMMITTED
 
@@ -189,7 +184,7 @@ class TestProof:
         answer(case(workflow), Decision.RETRY)
         time_machine.pass_seconds(100)
         assert other.claim().attempt_number == 2
-        tell()
+        tell_of_the_dead()
         assert Case.objects.filter(reason=CaseReason.DUPLICATE_EFFECT, status=CaseStatus.OPEN).count() == 1
 
     def test_a_queryable_call_need_not_be_looked_up(self, fly: Fly) -> None:
@@ -197,8 +192,20 @@ class TestProof:
         kill(fly(dead.worker.id, dead.claim(), answered))
         leases.end_process(dead.worker.id, ending="died")
         other.claim(Activity.INSPECT)
-        tell()
+        tell_of_the_dead()
         assert step(workflow).status == S.COMMITTED
+
+    def test_of_a_host_s_processes_one_looks_at_a_time(self, fly: Fly) -> None:
+        workflow, dead = submit(OPAQUE), JournalDriver()
+        pid = fly(dead.worker.id, dead.claim(), claimed)
+        tell_of_the_dead_now_and_then()
+        kill(pid)
+        tell_of_the_dead_now_and_then()
+        assert step(workflow).status == S.STARTED, "somebody looked just now"
+        looked = flight_recorder.folder() / "looked"
+        os.utime(looked, (0, 0))
+        tell_of_the_dead_now_and_then()
+        assert step(workflow).status == S.FAILED
 
 
 class TestNoProof:
@@ -206,10 +213,10 @@ class TestNoProof:
         workflow, paused = submit(OPAQUE), JournalDriver()
         pid = fly(paused.worker.id, paused.claim(), claimed)
         os.kill(pid, signal.SIGSTOP)
-        tell()
+        tell_of_the_dead()
         assert (step(workflow).status, flown(workflow), len(files())) == (S.STARTED, [], 1)
         kill(pid)
-        tell()
+        tell_of_the_dead()
         assert (step(workflow).status, files()) == (S.FAILED, [])
 
     def test_another_boot_proves_nothing(self) -> None:
@@ -222,7 +229,7 @@ class TestNoProof:
             flight_recorder.folder().mkdir(exist_ok=True)
             file = flight_recorder.folder() / f"{dead.worker.id}{SUFFIX}"
             file.write_bytes((owner.to_page() + slot).ljust(owner.size, b"\0"))
-            tell()
+            tell_of_the_dead()
             assert flown(workflow) == told
             assert file.exists() is (told == [])
 
@@ -231,9 +238,9 @@ class TestNoProof:
         made = dead.claim()
         for wrong in (replace(made, fence=made.fence - 1), replace(made, attempt_number=2)):
             kill(fly(dead.worker.id, wrong, claimed))
-            tell()
+            tell_of_the_dead()
         kill(fly(JournalDriver().worker.id, made, claimed))
-        tell()
+        tell_of_the_dead()
         assert (step(workflow).status, flown(workflow), files()) == (S.STARTED, [], [])
 
     def test_a_claim_that_was_never_committed_is_passed_over(self, fly: Fly) -> None:
@@ -241,7 +248,7 @@ class TestNoProof:
         never = submit(OPAQUE)
         made = dead.claim()
         kill(fly(dead.worker.id, replace(made, step_id=uuid.uuid4()), claimed))
-        tell()
+        tell_of_the_dead()
         assert (step(never).status, files()) == (S.STARTED, [])
 
     def test_a_damaged_slot_proves_nothing(self, fly: Fly) -> None:
@@ -252,13 +259,13 @@ class TestNoProof:
         used = next(place for place in range(4096, len(content)) if content[place])
         content[used] ^= 1
         file.write_bytes(content)
-        tell()
+        tell_of_the_dead()
         assert (step(workflow).status, flown(workflow)) == (S.STARTED, [])
 
     def test_the_file_of_another_database_s_worker_is_left_for_it(self, fly: Fly) -> None:
         submit(OPAQUE)
         kill(fly(uuid.uuid4(), JournalDriver().claim(), claimed))
-        tell()
+        tell_of_the_dead()
         assert len(files()) == 1
 
     def test_a_file_that_nobody_asks_for_goes_after_a_day(self, fly: Fly) -> None:
@@ -268,11 +275,11 @@ class TestNoProof:
         file = flight_recorder.folder() / f"{worker}{SUFFIX}"
         day_ago = file.stat().st_mtime - flight_recovery.KEEP_SECONDS - 60
         os.utime(file, (day_ago, day_ago))
-        tell()
+        tell_of_the_dead()
         assert len(files()) == 1, "its process lives"
         kill(pid)
         os.utime(file, (day_ago, day_ago))
-        tell()
+        tell_of_the_dead()
         assert files() == []
 
     def test_without_a_word_the_question_waits_for_it_and_then_says_that_there_was_none(

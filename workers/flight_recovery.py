@@ -32,10 +32,14 @@ KEEP_SECONDS = 24 * 3600.0
 LARGEST_FILE = 256 * 1024 * 1024
 
 
+def tell_of_the_dead_now_and_then() -> None:
+    """`tell_of_the_dead`, unless a process of this host has done it just now."""
+    if _my_turn():
+        tell_of_the_dead()
+
+
 def tell_of_the_dead() -> None:
     """Tells what the dead of this host were doing, and takes away the files that have told it."""
-    if not _my_turn():
-        return
     for file in folder().glob(f"*{SUFFIX}"):
         try:
             with _locked(file) as descriptor:

@@ -93,7 +93,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         self._keep_lock()
-        flight_recovery.tell_of_the_dead()
+        flight_recovery.tell_of_the_dead_now_and_then()
         leases.end_dead_processes()
         holdings = self._holdings()
         if holdings and time.monotonic() - self._renewed_at > RENEW_SECONDS:

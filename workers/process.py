@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from workers import draining, flight_recorder, publishing
+from workers import draining, flight_recorder, flight_recovery, publishing
 from workers.engine import Engine
 from workers.heartbeat import Heartbeat
 from workers.registry import discover, label
@@ -21,6 +21,8 @@ class Process:
         publishing.publish(tools.values())
         self.heartbeat = Heartbeat([label(tool) for tool in tools.values()])
         worker = self.heartbeat.start()
+        # Before the first claim: whom this process replaces may have left proof, and then there is nothing to look up.
+        flight_recovery.tell_of_the_dead()
         hands = settings.CHECKPOINT_HANDS
         self.flight = flight_recorder.start(worker.id, hands=hands)
         self.engine = Engine(worker, tools, hands=hands, draining=draining.is_draining, flight=self.flight)
