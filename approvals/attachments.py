@@ -6,7 +6,6 @@ Nobody here looks into a file, and nobody's browser is told to: it is handed out
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
@@ -32,8 +31,6 @@ from checkpoint.transitions import Changes
 MOST_FILES = 50
 NAME_LIMIT = 255
 ACTION = "attach files to cases"
-UNKNOWN_TYPE = "application/octet-stream"
-_MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,59}")
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,8 @@ def attach(*, case_id: UUID, file: File, person: User, channel: str, reason: str
 
     Raises:
         NotFound, Forbidden: as `case_work.begin`; before a byte is stored.
-        ActionIncomplete: no reason, no name, nothing in the file, or more than CHECKPOINT_LARGEST_ATTACHMENT bytes.
+        ActionIncomplete: no reason, no name, nothing in the file, more than CHECKPOINT_LARGEST_ATTACHMENT bytes, or
+            more than is left for the workflow's artifacts.
         TooMany: the case has MOST_FILES.
     """
     reason = case_work.checked_text("reason", reason, wanted="say what the file shows.")
@@ -68,8 +66,10 @@ def attach(*, case_id: UUID, file: File, person: User, channel: str, reason: str
         raise ActionIncomplete("file", f"at most {settings.CHECKPOINT_LARGEST_ATTACHMENT:,} bytes.") from None
     if not kept.size:
         raise ActionIncomplete("file", "it is empty.")
-    media_type = file.media_type.lower() if _MEDIA_TYPE.fullmatch(file.media_type.lower()) else UNKNOWN_TYPE
-    return _attach(case_id, person, channel, _Draft(name, media_type, kept, reason))
+    try:
+        return _attach(case_id, person, channel, _Draft(name, artifacts.believed(file.media_type), kept, reason))
+    except ArtifactTooLarge as error:
+        raise ActionIncomplete("file", str(error)) from None
 
 
 @dataclass(frozen=True)

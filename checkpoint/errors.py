@@ -216,6 +216,18 @@ class AnchorUnreadable(CheckpointError):
 
 
 class ArtifactTooLarge(CheckpointError):
-    """The artifact has more bytes than this installation keeps; nothing was stored."""
+    """The artifact has more bytes than one artifact, or all of its workflow, may have; no artifact was stored."""
 
     code = "artifact_too_large"
+
+
+class ArtifactMismatch(RecordDamaged):
+    """The bytes of an artifact are gone, or are not those that were stored, or the workflow has no such artifact."""
+
+    code = "artifact_mismatch"
+
+
+class BytesNotKept(CheckpointError):
+    """Bytes were brought, but not kept until their row could be written: bring them again."""
+
+    code = "bytes_not_kept"

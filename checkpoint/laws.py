@@ -185,6 +185,14 @@ def plan_approvals() -> Iterable[str]:
     yield law("checkpoint_approval", "plan_is_fixed", "UPDATE", changed("part_of_id", "plan_hash"))
 
 
+def stored_bytes() -> Iterable[str]:
+    """SQL by which bytes stay what they are, and stay at all once an artifact names them."""
+    table = "checkpoint_storedbytes"
+    yield law(table, "identity_is_fixed", "UPDATE", changed("sha256", "size"))
+    yield law(table, "named_is_final", "UPDATE", "OLD.named AND NOT NEW.named")
+    yield law(table, "named_stays", "DELETE", "OLD.named")
+
+
 # What a verified step came to. Its version, wait and lease are free: a late report still touches them.
 _RESULT = (
     "standing", "operation_id", "receipt_id", "attempts_allowed", "attempt_count", "committed_at", "verified_at",

@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, 
 from django.db.models.functions import Cast, Left
 
 from checkpoint.errors import NotFound
-from checkpoint.models import Approval, Attempt, AuditEntry, Case, Evidence, Step, Workflow
+from checkpoint.models import Approval, Artifact, Attempt, AuditEntry, Case, Evidence, Step, Workflow
 from checkpoint.permissions import Person, workflows_visible_to
 from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, CaseStatus, Standing, StepStatus
 
@@ -194,6 +194,14 @@ def requests_of(workflow: Workflow) -> list[Approval]:
     """The requests for approval, those that wait for an answer first, then the newest; at most COUNT_LIMIT."""
     found = workflow.approvals.filter(part_of=None).select_related("step").defer(*_STEP_PAYLOADS)
     return list(found.order_by(F("closed_at").desc(nulls_first=True), "-id")[:COUNT_LIMIT])
+
+
+def artifacts_of(workflow: Workflow, *, after: UUID | None = None) -> Page[Artifact]:
+    """The workflow's artifacts, oldest first, those behind artifact `after`."""
+    found = workflow.artifacts.order_by("id")
+    rows = list((found.filter(id__gt=after) if after else found)[: PAGE_SIZE + 1])
+    more = len(rows) > PAGE_SIZE
+    return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
 
 
 _STEP_PAYLOADS = ("step__arguments", "step__template")

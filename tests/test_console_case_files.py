@@ -42,7 +42,7 @@ def test_a_file_is_handed_out_as_an_attachment_that_no_browser_runs() -> None:
     press(client, case, "files", file=html, reason="A page.")
     address = f"/files/{Attachment.objects.get().pk}/"
     answered = client.get(address)
-    assert answered.content == b"<script>alert(1)</script>"
+    assert answered.getvalue() == b"<script>alert(1)</script>"
     assert answered["Content-Type"] == "application/octet-stream"
     assert answered["Content-Disposition"].startswith("attachment;")
     assert "%E2%80%AE" not in answered["Content-Disposition"]

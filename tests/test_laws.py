@@ -16,7 +16,7 @@ from approvals.models import Decision
 from checkpoint import clock, laws
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.config.environment import BASE_DIR
-from checkpoint.models import Approval, Artifact, Case, Intent, Step, Workflow
+from checkpoint.models import Approval, Artifact, Case, Intent, Step, StoredBytes, Workflow
 from checkpoint.states import (
     APPROVAL_ARROWS,
     APPROVAL_INITIAL,
@@ -392,6 +392,7 @@ def one_row_in_every_table() -> None:
     step = factories.step(factories.workflow(), S.COMMITTED)
     factories.audited(step.workflow, "submit", "workflow")
     Intent.objects.create(team=step.workflow.team, owner=step, key=step.idempotency_key, arguments_hash="h")
+    StoredBytes.objects.create(sha256="0" * 64, size=1, path="x", named=True, brought_at=clock.now())
     Artifact.objects.create(workflow=step.workflow, name="x", media_type="text/plain", sha256="0" * 64, size=1)
     decision()
     approval_in(ApprovalStatus.PENDING)

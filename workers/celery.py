@@ -22,6 +22,7 @@ QUEUE = "checkpoint"
 SWEEP_SECONDS = 1.0
 ANCHOR_SECONDS = settings.CHECKPOINT_ANCHOR_MINUTES * 60
 NOTICE_SECONDS = 2.0
+COLLECT_SECONDS = 600.0
 VISIBILITY_SECONDS = 60
 ON_POSTGRES = "pgmq://localhost"
 
@@ -78,6 +79,11 @@ app.conf.update(
             "task": "workers.tasks.send_notices",
             "schedule": NOTICE_SECONDS,
             "options": {"expires": NOTICE_SECONDS},
+        },
+        "collect_orphans": {
+            "task": "workers.tasks.collect_orphans",
+            "schedule": COLLECT_SECONDS,
+            "options": {"expires": COLLECT_SECONDS},
         },
     },
 )

@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 
 from approvals.bulk import work as bulk_work
-from checkpoint import audit_anchors, occasions
+from checkpoint import audit_anchors, occasions, stored_bytes
 from checkpoint.people import ENGINE
 from workers import doorbell, process, sweeper
 from workers.notices import sender
@@ -51,3 +51,9 @@ def anchor_audit(*args: Any, **kwargs: Any) -> None:
 def send_notices(*args: Any, **kwargs: Any) -> None:
     """Has what is due sent, on a thread aside: the engine needs this process."""
     sender.start_round()
+
+
+@shared_task(name="workers.tasks.collect_orphans")
+def collect_orphans(*args: Any, **kwargs: Any) -> None:
+    """Takes away what is in storage and belongs to nothing; a few at a time, because the engine needs this process."""
+    stored_bytes.collect()

@@ -9,15 +9,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.http import content_disposition_header
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_http_methods, require_safe
 
 from approvals import assignments, attachments, comments, escalations, snoozes
 from approvals.attachments import File
 from approvals.console.case_page import CHANNEL, act
-from checkpoint import artifacts
+from checkpoint import artifact_downloads
 from checkpoint.errors import ActionIncomplete
-from checkpoint.hostile_text import plain
 
 _action = require_http_methods(["POST", "GET"])
 WORK = "#work"
@@ -112,12 +111,7 @@ def _attach(request: HttpRequest, case_id: UUID) -> None:
 
 
 @require_safe
-def download(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
+def download(request: HttpRequest, attachment_id: UUID) -> HttpResponseBase:
     """The file as it was brought, held against its hash; a browser neither renders nor runs it."""
     artifact = attachments.visible_attachment(request.user, attachment_id).artifact
-    with artifacts.open_verified(artifact) as stored:
-        response = HttpResponse(stored.read(), content_type="application/octet-stream")
-    response["Content-Disposition"] = content_disposition_header(as_attachment=True, filename=plain(artifact.name))
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return artifact_downloads.attachment(request, artifact)

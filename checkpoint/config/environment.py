@@ -100,3 +100,20 @@ def mailers(backend: str) -> dict[str, dict[str, Any]]:
         "timeout": float(text("EMAIL_TIMEOUT", "20")),
     }
     return {"default": {"BACKEND": backend, "OPTIONS": options}}
+
+
+def storages() -> dict[str, dict[str, Any]]:
+    """Django's STORAGES: files, or the bucket that CHECKPOINT_ARTIFACTS_BUCKET names, of any S3-compatible store."""
+    static = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    if not text("CHECKPOINT_ARTIFACTS_BUCKET"):
+        return {"default": {"BACKEND": "django.core.files.storage.FileSystemStorage"}, "staticfiles": static}
+    options = {
+        "bucket_name": text("CHECKPOINT_ARTIFACTS_BUCKET"),
+        "endpoint_url": text("CHECKPOINT_ARTIFACTS_ENDPOINT") or None,
+        "access_key": text("CHECKPOINT_ARTIFACTS_ACCESS_KEY") or None,
+        "secret_key": text("CHECKPOINT_ARTIFACTS_SECRET_KEY") or None,
+        "region_name": text("CHECKPOINT_ARTIFACTS_REGION") or None,
+        "addressing_style": text("CHECKPOINT_ARTIFACTS_ADDRESSING", "auto"),
+        "max_memory_size": 1024 * 1024,  # bytes; by default it would hold whole objects in memory
+    }
+    return {"default": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}, "staticfiles": static}

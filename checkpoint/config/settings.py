@@ -40,9 +40,12 @@ CHECKPOINT_ANCHOR_MINUTES = float(environment.text("CHECKPOINT_ANCHOR_MINUTES", 
 # Bulk. A mistake stays small, and the preview of a job fits on one page that a person can read.
 CHECKPOINT_BULK_CAP = int(environment.text("CHECKPOINT_BULK_CAP", "200"))
 
-# Artifacts: their bytes, by hash. STORAGES["default"] can put them elsewhere.
+# Artifacts: their bytes, by hash, in files or in an S3-compatible bucket. Sizes are bytes.
 MEDIA_ROOT = CHECKPOINT_HOME / "artifacts"
-CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))  # bytes
+STORAGES = environment.storages()
+CHECKPOINT_LARGEST_ARTIFACT = int(environment.text("CHECKPOINT_LARGEST_ARTIFACT", str(64 * 1024 * 1024)))
+CHECKPOINT_ARTIFACTS_PER_WORKFLOW = int(environment.text("CHECKPOINT_ARTIFACTS_PER_WORKFLOW", str(1024**3)))
+CHECKPOINT_ORPHAN_GRACE_HOURS = float(environment.text("CHECKPOINT_ORPHAN_GRACE_HOURS", "24"))
 
 # Questions. For how long a case can be put aside, how long an authentication counts where a policy wants a fresh one,
 # and how large a file one can bring to a case.

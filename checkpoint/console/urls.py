@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from checkpoint.console import abandonment, audit_views, downloads, people_views, views
+from checkpoint.console import abandonment, artifact_views, audit_views, downloads, people_views, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -15,6 +15,10 @@ urlpatterns = [
     path("workflows/<uuid:workflow_id>/", views.workflow, name="workflow"),
     path("workflows/<uuid:workflow_id>/abandonment/", abandonment.abandonment, name="abandonment"),
     path("workflows/<uuid:workflow_id>/input.txt", downloads.workflow_input, name="workflow_input"),
+    path("workflows/<uuid:workflow_id>/artifacts/", artifact_views.artifacts_of, name="artifacts"),
+    path("artifacts/<uuid:artifact_id>/", artifact_views.artifact, name="artifact"),
+    path("artifacts/<uuid:artifact_id>/content", artifact_views.content, name="artifact_content"),
+    path("artifacts/<uuid:artifact_id>/picture", artifact_views.picture, name="artifact_picture"),
     path("steps/<uuid:step_id>/arguments.txt", downloads.step_arguments, name="step_arguments"),
     path("audit/", audit_views.search, name="audit"),
     path("audit/export", audit_views.export, name="audit_export"),

@@ -10,6 +10,7 @@ from checkpoint.models.evidence import Evidence, EvidenceKind
 from checkpoint.models.intent import Intent
 from checkpoint.models.policy_version import PolicyVersion
 from checkpoint.models.step import Activity, Step
+from checkpoint.models.stored_bytes import LoosePath, StoredBytes
 from checkpoint.models.team import Team
 from checkpoint.models.tool_version import ToolVersion
 from checkpoint.models.worker_process import WorkerProcess
@@ -29,8 +30,10 @@ __all__ = [
     "Evidence",
     "EvidenceKind",
     "Intent",
+    "LoosePath",
     "PolicyVersion",
     "Step",
+    "StoredBytes",
     "Team",
     "ToolVersion",
     "WorkerProcess",

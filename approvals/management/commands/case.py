@@ -17,7 +17,7 @@ from approvals.attachments import File
 from approvals.case_work import how_it_closed, said
 from approvals.models import Escalation
 from approvals.queries import cases_visible_to
-from checkpoint import artifacts, command_line
+from checkpoint import command_line, stored_bytes
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
 from checkpoint.models import Case
@@ -142,7 +142,7 @@ def _attach(case: Case, person: User, options: dict[str, Any]) -> str:
     media_type = mimetypes.guess_type(path.name)[0] or ""
     try:
         with path.open("rb") as stream:
-            chunks = iter(partial(stream.read, artifacts.CHUNK), b"")
+            chunks = iter(partial(stream.read, stored_bytes.CHUNK), b"")
             file = File(name=path.name, media_type=media_type, chunks=chunks)
             made = attachments.attach(file=file, reason=options["reason"], **_bound(case, person))
     except OSError as error:
