@@ -33,7 +33,7 @@ def storage(database: Any, settings: Any, tmp_path: Path) -> Path:
 
 
 def stored(storage: Path) -> list[str]:
-    return sorted(path.name for path in storage.rglob("*") if path.is_file())
+    return sorted(path.name.partition("-")[0] for path in storage.rglob("*") if path.is_file())
 
 
 def attach(case: Case, person: User, content: bytes = STATEMENT, **changed: Any) -> Attachment:
