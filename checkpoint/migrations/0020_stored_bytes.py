@@ -33,7 +33,7 @@ def uninstall(apps, schema_editor):
 class Migration(migrations.Migration):
     """Backwards, bytes that were stored meanwhile are not found where their hash says; they are still in storage."""
 
-    dependencies = [("checkpoint", "0018_superseded_laws")]
+    dependencies = [("checkpoint", "0019_prompts_in_force")]
 
     operations = [
         migrations.CreateModel(
