@@ -9,7 +9,8 @@ The points: `before_commit` and `after_commit` of a turn that claims or records 
 `file.write/renamed` and `sql.execute/before_commit`, `sql.execute/committed` around the moment in which a tool takes
 effect, `bulk/before_commit` and `bulk/after_commit` around the answer to one item of a bulk job, `notice/sent` between
 sending a notice and recording that, and of an artifact's bytes (the step is their hash) `artifact/announced`,
-`artifact/uploaded`, `artifact/kept` between the commits of its row, and `artifact/doomed` before orphans go.
+`artifact/uploaded`, `artifact/kept` between the commits of its row, and `artifact/doomed` before orphans go;
+`object.put/answered` and `object.delete/answered` when a store has answered.
 """
 
 from __future__ import annotations

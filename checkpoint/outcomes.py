@@ -10,6 +10,9 @@ from typing import Any
 
 Facts = dict[str, Any]
 
+# The code of a refusal because bytes that the step needs are gone or damaged.
+ARTIFACT_MISMATCH = "artifact_mismatch"
+
 
 class NotApplied(Exception):
     """Raised by a tool only when the provider said that nothing happened, or nothing was ever sent.

@@ -13,6 +13,7 @@ from checkpoint.decide import Ask, ConcludeCommitted, ConcludeFailed, Wait, afte
 from checkpoint.evidence_log import EvidenceRow
 from checkpoint.models import Activity, Ending, EvidenceKind
 from checkpoint.outcomes import (
+    ARTIFACT_MISMATCH,
     Absent,
     Facts,
     Found,
@@ -109,6 +110,8 @@ class _Recorder:
         self._observe(EvidenceKind.RESPONSE, "refused", {"code": refused.code, "message": refused.message[:2000]})
         if all(attempt.applied is False for attempt in self.attempts):
             conclude_failed(self.changes, row, self.attempts, "the provider refused every attempt")
+            if refused.code == ARTIFACT_MISMATCH:
+                open_case(self.changes, row, CaseReason.ARTIFACT_MISMATCH, self.attempts, said=refused.message)
         if refused.retry_after is not None:
             row.next_at = self.changes.now + timedelta(seconds=min(refused.retry_after, 24 * 3600))
         if refused.permanent:

@@ -13,13 +13,17 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from uuid import UUID
 
 from django.apps import apps
 from pydantic import BaseModel
 
 from checkpoint.contracts import Variant
 from checkpoint.outcomes import Facts, Inspection, NotApplied, Receipt, Verification
+
+if TYPE_CHECKING:
+    from workers.call_artifacts import CallArtifacts
 
 ENTRY_POINT_GROUP = "checkpoint.tools"
 
@@ -102,6 +106,13 @@ class Call:
         self.deadline.check_before_send()
         if self.flight is not None:
             self.flight.sending()
+
+    @property
+    def artifacts(self) -> CallArtifacts:
+        """The workflow's large things: to store what the call made, and to open what its arguments refer to."""
+        from workers.call_artifacts import CallArtifacts
+
+        return CallArtifacts(UUID(self.workflow_id))
 
     def answered(self, receipt: Receipt) -> None:
         """Call with the receipt where work is left between the provider's answer and the end of `execute`."""
