@@ -130,6 +130,12 @@ def excerpt(answer: Answer, redact: Redact) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
+def said(answer: Answer, redact: Redact) -> str:
+    """Who answered with what, for a person."""
+    quoted = excerpt(answer, redact)
+    return f"{answer.provider.name} answered with status {answer.status}" + (f": {quoted}" if quoted else "")
+
+
 def _child(document: Any, token: str) -> Any:
     if isinstance(document, dict):
         return document.get(token, NOTHING)

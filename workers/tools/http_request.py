@@ -6,29 +6,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Any
 
 from checkpoint.canonical import canonical
 from checkpoint.contracts import Variant
 from checkpoint.outcomes import (
-    Absent,
-    Found,
     Inconclusive,
     Inspection,
     NotApplied,
     NotVisible,
-    Pending,
     Receipt,
     Unanswered,
     Verification,
-    Visible,
 )
 from workers.registry import Call, Deadline
 from workers.tools import http_answer, http_providers
-from workers.tools.http_answer import Values
-from workers.tools.http_arguments import READS, HttpArguments, Lookup, Verify
+from workers.tools.http_arguments import READS, HttpArguments
 from workers.tools.http_exchange import Answer, Exchange, NoAnswer
 from workers.tools.http_providers import AllowList
+from workers.tools.http_reading import HttpReading, values_of
 from workers.tools.secrets import Secrets
 
 # Statuses which the same request gets again, whenever it is sent.
@@ -80,7 +75,7 @@ class HttpRequest:
             return Inconclusive("the arguments have no lookup")
         try:
             with self._redacted():
-                return self._look_up(lookup, arguments, call)
+                return self._reading(arguments, call).look_up(lookup)
         except Exception as error:
             return Inconclusive(f"the lookup failed: {error}")
 
@@ -91,7 +86,7 @@ class HttpRequest:
             return NotVisible("the arguments have no verify request")
         try:
             with self._redacted():
-                return self._verify(verify, arguments, call)
+                return self._reading(arguments, call).verify(verify)
         except Exception as error:
             return NotVisible(f"reading failed: {error}")
 
@@ -157,50 +152,11 @@ class HttpRequest:
         )
 
     def _said(self, answer: Answer) -> str:
-        quoted = http_answer.excerpt(answer, self._secrets.redact)
-        return f"{answer.provider.name} answered with status {answer.status}" + (f": {quoted}" if quoted else "")
+        return http_answer.said(answer, self._secrets.redact)
 
-    def _look_up(self, lookup: Lookup, arguments: HttpArguments, call: Call) -> Inspection:
-        values, sent = _values(call), http_answer.with_key(arguments.body, call.key)
-        answer = self._ask(lookup, arguments, call, values)
-        facts = http_answer.facts_of(answer, lookup.keep, self._secrets.redact)
-        lists = {"found": lookup.found, "absent": lookup.absent, "pending": lookup.pending}
-        match [name for name, conditions in lists.items() if http_answer.all_hold(conditions, answer, sent, values)]:
-            case ["found"]:
-                return Found(self._found(lookup, answer, sent, facts))
-            case ["absent"]:
-                return Absent(facts)
-            case ["pending"]:
-                return Pending(facts)
-            case fitting:
-                fits = f"fits {' and '.join(fitting)}" if fitting else "fits none of found, absent and pending"
-                return Inconclusive(f"the lookup cannot tell: {self._said(answer)}, which {fits}")
-
-    def _found(self, lookup: Lookup, answer: Answer, sent: Any, facts: dict[str, Any]) -> Receipt:
-        document = http_answer.document_of(answer)
-        differing = [
-            pointer
-            for pointer, there in lookup.compare.items()
-            if not http_answer.same(http_answer.at(sent, pointer), http_answer.at(document, there))
-        ]
-        return Receipt(
-            operation_id=http_answer.operation_id_of(answer, lookup.operation_id, self._secrets.redact),
-            facts={**facts, **({"differing": differing} if differing else {})},
-            arguments_match=not differing,
-        )
-
-    def _verify(self, verify: Verify, arguments: HttpArguments, call: Call) -> Verification:
-        values, sent = _values(call), http_answer.with_key(arguments.body, call.key)
-        answer = self._ask(verify, arguments, call, values)
-        facts = http_answer.facts_of(answer, verify.keep, self._secrets.redact)
-        if http_answer.all_hold(verify.expect, answer, sent, values):
-            return Visible(facts)
-        missing = "; ".join(http_answer.unmet(verify.expect, answer, sent, values)) or "the status is not 2xx"
-        return NotVisible(f"{self._said(answer)}; {missing}", facts)
-
-    def _ask(self, reading: Lookup | Verify, arguments: HttpArguments, call: Call, values: Values) -> Answer:
-        url = http_answer.filled(reading.url, values, quoted=True)
-        return self._exchange(arguments, call).get(url, reading.headers, reading.secret_headers)
+    def _reading(self, arguments: HttpArguments, call: Call) -> HttpReading:
+        sent = http_answer.with_key(arguments.body, call.key)
+        return HttpReading(self._exchange(arguments, call), self._secrets.redact, sent, values_of(call))
 
     @contextmanager
     def _redacted(self) -> Iterator[None]:
@@ -216,11 +172,6 @@ class HttpRequest:
             raise OutcomeUnknown(self._secrets.redact(str(error))) from None
         except Exception as error:
             raise OutcomeUnknown(self._secrets.redact(f"{type(error).__name__}: {error}")) from None
-
-
-def _values(call: Call) -> dict[str, Any]:
-    facts = {f"facts.{name}": value for name, value in (call.facts or {}).items()}
-    return {"key": call.key, "operation_id": call.operation_id, **facts}
 
 
 def _retry_after(header: str) -> float | None:
