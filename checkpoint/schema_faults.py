@@ -34,6 +34,8 @@ class _Error(Protocol):
 
 # A tool's own words for what a pattern or a choice accepts: "must be <these words>".
 MUST_BE = "x-must-be"
+# A tool's own words for why it accepts nothing there (beside `"not": {}`).
+REFUSED = "x-refused"
 
 _KINDS = {
     "integer": "an integer",
@@ -169,6 +171,8 @@ _SENTENCES: dict[str, Callable[[Any], str]] = {
 def _sentence(error: _Error) -> str:
     if error.validator in ("pattern", "anyOf", "oneOf") and isinstance(wanted := error.schema.get(MUST_BE), str):
         return f"must be {wanted}, not {described(error.instance)}"
+    if error.validator == "not" and isinstance(why := error.schema.get(REFUSED), str):
+        return why
     wording = _SENTENCES.get(error.validator)
     if wording is None:
         return error.message if len(error.message) <= 200 else f"{error.message[:199]}…"

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from workers.registry import Tool
 from workers.tools.email_send import EmailSend
+from workers.tools.file_append import FileAppend
+from workers.tools.file_delete import FileDelete
 from workers.tools.file_write import FileWrite
 from workers.tools.http_request import HttpRequest
 from workers.tools.object_delete import ObjectDelete
 from workers.tools.object_put import ObjectPut
 from workers.tools.sql_execute import SqlExecute
 
-TOOLS: list[Tool] = [EmailSend(), FileWrite(), HttpRequest(), ObjectDelete(), ObjectPut(), SqlExecute()]
+TOOLS: list[Tool] = [
+    EmailSend(),
+    FileAppend(),
+    FileDelete(),
+    FileWrite(),
+    HttpRequest(),
+    ObjectDelete(),
+    ObjectPut(),
+    SqlExecute(),
+]

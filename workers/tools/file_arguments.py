@@ -19,6 +19,7 @@ OURS = ".checkpoint-"
 _NAME = rf"(?!\.{{1,2}}(?:/|$))(?!{OURS.replace('.', '[.]')})[^/\\\x00-\x1f\x7f]{{1,128}}"
 _PATH = rf"^{_NAME}(?:/{_NAME}){{0,15}}$(?!\n)"
 _PATH_WORDS = 'a path like "reports/2026-11.txt": relative, "/" between its parts, no "..", no control characters'
+FilePath = Annotated[str, Field(pattern=_PATH, max_length=512, json_schema_extra={"x-must-be": _PATH_WORDS})]
 _TEXT_UNLESS_JSON: JsonDict = {
     "if": {"properties": {"encoding": {"const": "json"}}, "required": ["encoding"]},
     "else": {"properties": {"content": {"type": "string", "maxLength": LARGEST * 4 // 3 + 4}}},
@@ -36,7 +37,7 @@ class FileArguments(BaseModel):
         extra="forbid", strict=True, frozen=True, regex_engine="python-re", json_schema_extra=_TEXT_UNLESS_JSON
     )
 
-    path: Annotated[str, Field(pattern=_PATH, max_length=512, json_schema_extra={"x-must-be": _PATH_WORDS})]
+    path: FilePath
     content: JsonValue
     encoding: Literal["utf-8", "base64", "json"] = "utf-8"
     mode: Literal["overwrite", "if_absent"] = "overwrite"

@@ -15,9 +15,18 @@ from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
+from django.conf import settings
+
 from checkpoint.outcomes import NotApplied
 
+SETTING = "CHECKPOINT_FILES_ROOT"
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def files_root() -> Path:
+    """The workers' folder, one and the same for all of them."""
+    return Path(os.environ.get(SETTING) or settings.CHECKPOINT_HOME / "files")
 
 
 @dataclass(frozen=True)
@@ -152,5 +161,5 @@ def _enter(folder: int, part: str, *, create: bool) -> int:
 
 
 def refused(name: str, why: str) -> NotApplied:
-    """The error for a path that is not written to, whatever happens."""
-    return NotApplied(f"nothing was written: {name} {why}", code="path_refused", permanent=True)
+    """The error for a path that is not touched, whatever happens."""
+    return NotApplied(f"nothing was done: {name} {why}", code="path_refused", permanent=True)

@@ -10,11 +10,8 @@ place: nothing happened. Anything else: a person is asked. The note goes when th
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
-
-from django.conf import settings
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.crash_points import reach
@@ -33,9 +30,8 @@ from checkpoint.outcomes import (
 from workers.registry import Call
 from workers.tools import file_place
 from workers.tools.file_arguments import OURS, FileArguments, content_of
-from workers.tools.file_place import Place, place_at
-
-SETTING = "CHECKPOINT_FILES_ROOT"
+from workers.tools.file_notes import Notes, short
+from workers.tools.file_place import SETTING, Place, files_root, place_at
 
 _NO_FILE = "no file"
 
@@ -79,7 +75,7 @@ class FileWrite:
         """Compares the file with the wanted content, and with the file that this write was to replace."""
         try:
             there = self._look(arguments)
-            noted = self._read_note(call.key)
+            noted = Notes(self._root()).read(call.key)
         except (OSError, NotApplied) as error:
             return Inconclusive(f"{arguments.path} cannot be read: {error}")
         if there and there.sha256 == hashlib.sha256(content_of(arguments)).hexdigest():
@@ -103,11 +99,11 @@ class FileWrite:
         facts = _facts(arguments.path, there.sha256, there.size)
         if there.sha256 != hashlib.sha256(content_of(arguments)).hexdigest():
             return NotVisible(f"{arguments.path} has other content", facts)
-        self._forget_note(call.key)
+        Notes(self._root()).forget(call.key)
         return Visible(facts)
 
     def _root(self) -> Path:
-        return self._given or Path(os.environ.get(SETTING) or settings.CHECKPOINT_HOME / "files")
+        return self._given or files_root()
 
     def _put(self, place: Place, content: bytes, arguments: FileArguments, call: Call) -> None:
         only_if_absent = arguments.mode == "if_absent"
@@ -120,7 +116,7 @@ class FileWrite:
         if before and only_if_absent:
             raise _taken(arguments.path)
         with place.draft(_draft_name(call.key, call.attempt), content) as draft:
-            self._write_note(call, before.identity if before else _NO_FILE)
+            Notes(self._root()).write(call.key, call.attempt, before.identity if before else _NO_FILE)
             reach("file.write/noted", call.step_name)
             call.sending()
             _rename(draft, place, arguments.path, only_if_absent=only_if_absent)
@@ -132,27 +128,6 @@ class FileWrite:
                 return place.look()
         except FileNotFoundError:
             return None
-
-    def _write_note(self, call: Call, identity: str) -> None:
-        with place_at(self._root(), _note_path(call.key), create=True) as note:
-            with note.draft(f"{note.name}.{call.attempt}", identity.encode()) as draft:
-                note.become(draft, only_if_absent=False)
-            note.sync_folder()
-
-    def _read_note(self, key: str) -> str | None:
-        try:
-            with place_at(self._root(), _note_path(key), create=False) as note:
-                return note.read_text()
-        except FileNotFoundError:
-            return None
-
-    def _forget_note(self, key: str) -> None:
-        try:
-            with place_at(self._root(), _note_path(key), create=False) as note:
-                note.remove()
-        except OSError:
-            # A note too many is harmless: nobody inspects a verified step.
-            return
 
 
 class WriteUncertain(Exception):
@@ -196,12 +171,4 @@ def _facts(path: str, sha256: str, size: int) -> Facts:
 
 
 def _draft_name(key: str, attempt: int) -> str:
-    return f"{OURS}{_short(key)}.{attempt}"
-
-
-def _note_path(key: str) -> str:
-    return f"{OURS}notes/{_short(key)}"
-
-
-def _short(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()[:40]
+    return f"{OURS}{short(key)}.{attempt}"
