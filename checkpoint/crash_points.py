@@ -8,11 +8,11 @@ The points: `before_commit` and `after_commit` of a turn that claims or records 
 `call/answered` where a tool says so (just before the first byte, just after the answer), `file.write/noted`,
 `file.write/renamed` and `sql.execute/before_commit`, `sql.execute/committed` around the moment in which a tool takes
 effect, `email.send/handed_over` and `email.send/answered` around the end of a message and the server's reply,
-`file.delete/noted`, `file.delete/moved` and `file.delete/told` around its steps, `bulk/before_commit` and
-`bulk/after_commit` around the answer to one item of a bulk job, `notice/sent` between sending a notice and recording
-that, and of an artifact's bytes (the step is their hash) `artifact/announced`, `artifact/uploaded`, `artifact/kept`
-between the commits of its row, and `artifact/doomed` before orphans go; `object.put/answered` and
-`object.delete/answered` when a store has answered.
+`file.delete/noted`, `file.delete/moved` and `file.delete/told` around its steps, `command.run/ended` after a program
+has ended, `bulk/before_commit` and `bulk/after_commit` around the answer to one item of a bulk job, `notice/sent`
+between sending a notice and recording that, and of an artifact's bytes (the step is their hash) `artifact/announced`,
+`artifact/uploaded`, `artifact/kept` between the commits of its row, and `artifact/doomed` before orphans go;
+`object.put/answered` and `object.delete/answered` when a store has answered.
 """
 
 from __future__ import annotations

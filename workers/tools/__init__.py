@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workers.registry import Tool
+from workers.tools.command_run import CommandRun
 from workers.tools.email_send import EmailSend
 from workers.tools.file_append import FileAppend
 from workers.tools.file_delete import FileDelete
@@ -13,6 +14,7 @@ from workers.tools.object_put import ObjectPut
 from workers.tools.sql_execute import SqlExecute
 
 TOOLS: list[Tool] = [
+    CommandRun(),
     EmailSend(),
     FileAppend(),
     FileDelete(),
