@@ -25,7 +25,7 @@ def arguments(**given: Any) -> HttpArguments:
     return HttpArguments.model_validate_json(prepare_arguments(SCHEMA, given), strict=True)
 
 
-def call(*, seconds: float = 10.0, key: str = "", attempt: int = 1) -> Call:
+def call(*, seconds: float = 60.0, key: str = "", attempt: int = 1) -> Call:
     """A call with a key of its own unless one is given."""
     return Call(
         workflow_id="w1",

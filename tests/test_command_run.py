@@ -215,7 +215,7 @@ class TestNothingOutlivesItsWorker:
         run, file = tool(script, LONG), tmp_path / "pids"
         began = time.monotonic()
         with pytest.raises(OutcomeUnknown, match="deadline"):
-            run.execute(arguments(str(file)), call(seconds=3))
+            run.execute(arguments(str(file)), call(seconds=8))
         assert time.monotonic() - began < 30
         wait_for(lambda: all(gone(pid) for pid in pids(file)))
 
