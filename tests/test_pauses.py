@@ -23,9 +23,12 @@ LEASE_SECONDS = "1.5"
 
 @pytest.fixture(scope="module")
 def pair(rig: Rig) -> Rig:
-    """Two workers with one process each, and leases short enough to run out under a paused one."""
+    """Two workers with one process each, and leases short enough to run out under a paused one.
+
+    Nobody waits for the word of its host, or it would be long overdue when it goes on, and end itself.
+    """
     for _ in range(2):
-        rig.worker(CHECKPOINT_LEASE_SECONDS=LEASE_SECONDS)
+        rig.worker(CHECKPOINT_LEASE_SECONDS=LEASE_SECONDS, CHECKPOINT_FLIGHT_WORD_SECONDS="0.1")
     return rig
 
 
