@@ -88,3 +88,11 @@ def test_publishing_puts_the_file_s_own_text_and_hash_on_the_site(running: Rig) 
     (page,) = effects(running, workflow)["publish_page"]
     assert page["text"].encode() == written
     assert page["sha256"] == hashlib.sha256(written).hexdigest()
+
+
+def test_a_price_is_changed_once_although_the_answer_to_the_change_is_lost(running: Rig) -> None:
+    workflow = running.rest(submitted(running, "price-list.yaml"))
+    assert (workflow.status, running.cases(workflow)) == (WorkflowStatus.COMPLETED, [])
+    made = effects(running, workflow)
+    assert [[body["chair"] for body in made[name]] for name in ("open_list", "raise_price")] == [[119], [129]]
+    assert [body["price"] for body in made["tell_sales"]] == ["129"]

@@ -8,7 +8,9 @@ line in an append-only ledger, written before any answer, and the whole state is
 | `/billing/invoices` | one invoice, the original answer again | by key and by number |
 | `/tickets` | two tickets | by reference (which may lag) and by number |
 | `/charges`, `/refunds` | two effects | no |
+| `/documents/{name}` (PUT) | two versions, unless If-Match or If-None-Match forbids | by name |
 | `/site/{name}` (PUT) | the page twice, the last one shows | by name and by key |
 
-`POST /switch` makes it misbehave (`switch.py`), `GET /ledger` tells tests what happened, `/` shows it to people.
+Bodies are JSON or forms. `POST /switch` makes it misbehave (`switch.py`), `GET /ledger` tells tests what happened, `/`
+shows it to people.
 """

@@ -60,7 +60,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send_json(problem(413, "the body is too large").body, 413, {})
         else:
-            self._serve(_json(self.rfile.read(length)))
+            self._serve(_read(self.rfile.read(length), self.headers.get("Content-Type") or ""))
 
     def do_PUT(self) -> None:
         """Effects that name their own place."""
@@ -78,6 +78,8 @@ class Handler(BaseHTTPRequestHandler):
                 query=dict(parse_qsl(parts.query)),
                 key=self.headers.get("Idempotency-Key"),
                 body=body,
+                if_match=self.headers.get("If-Match"),
+                if_none_match=self.headers.get("If-None-Match"),
                 gone=self._gone,
             )
         )
@@ -102,8 +104,22 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def _json(content: bytes) -> Any:
+def _read(content: bytes, media_type: str) -> Any:
+    if media_type.startswith("application/x-www-form-urlencoded"):
+        return _form(content)
     try:
         return json.loads(content)
     except ValueError:
         return None
+
+
+def _form(content: bytes) -> dict[str, Any]:
+    """Every value is text; `a[b]` is the member b of a, as providers with form bodies have it."""
+    body: dict[str, Any] = {}
+    for name, value in parse_qsl(content.decode(errors="replace"), keep_blank_values=True):
+        outer, bracket, inner = name.removesuffix("]").partition("[")
+        if bracket and isinstance(body.setdefault(outer, {}), dict):
+            body[outer][inner] = value
+        else:
+            body[name] = value
+    return body

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from workers.sandbox import providers
+from workers.sandbox import documents, providers
+from workers.sandbox.documents import Documents, Precondition
 from workers.sandbox.ledger import Body, Ledger
 from workers.sandbox.providers import Answer, KeysInProgress, Provider, problem
 from workers.sandbox.switch import Fault, FaultName, Switch, read_fault, read_magic
@@ -24,6 +25,8 @@ class Request:
     key: str | None
     body: Any
     gone: Callable[[], bool]
+    if_match: str | None = None
+    if_none_match: str | None = None
 
 
 class Service:
@@ -33,6 +36,7 @@ class Service:
         self.ledger = ledger
         self.switch = Switch()
         self._in_progress = KeysInProgress()
+        self._documents = Documents(ledger)
 
     def answer(self, request: Request) -> Answer | None:
         """The answer, or None for a connection that is closed without one."""
@@ -77,6 +81,9 @@ class Service:
         if request.method == "POST" and provider in providers.PROVIDERS:
             return providers.create(self.ledger, provider, request.key, request.body, **shown)
         parent, _, name = request.path.rpartition("/")
+        if request.method == "PUT" and parent == documents.PATH and name:
+            wanted = Precondition(request.if_match, request.if_none_match)
+            return self._documents.put(name, wanted, request.key, request.body, **shown)
         if request.method == "PUT" and parent == providers.SITE.path and name:
             return providers.put_page(self.ledger, name, request.key, request.body, **shown)
         return problem(405, f"{request.method} {request.path} is not offered")
@@ -92,6 +99,8 @@ class Service:
         parent, _, last = request.path.rpartition("/")
         if parent == providers.SITE.path:
             return providers.read_page(self.ledger, last)
+        if parent == documents.PATH:
+            return self._documents.read(last)
         readable = next((p for p in providers.PROVIDERS if p.path == parent and p.readable), None)
         return (
             providers.read(self.ledger, readable, last) if readable else problem(404, "there is nothing to read here")

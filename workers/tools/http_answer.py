@@ -12,11 +12,12 @@ from checkpoint.canonical import canonical
 from checkpoint.errors import ValueNotCanonical
 from checkpoint.exact_numbers import number_from
 from checkpoint.outcomes import Facts
-from workers.tools.http_arguments import Condition, Contains, Equals, EqualsSent, Exists, Pointer, StatusIs
+from workers.tools.http_arguments import Condition, Contains, Equals, EqualsSent, Exists, HeaderIs, Pointer, StatusIs
 from workers.tools.http_exchange import Answer
 
 LARGEST_FACTS = 15 * 1024  # bytes of canonical JSON, a little under what evidence can hold
 LONGEST_OPERATION_ID = 255
+LONGEST_ETAG = 256
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _PLACEHOLDER = re.compile(r"\{(key|operation_id|facts\.[a-z][a-z0-9_]*)\}")
@@ -89,7 +90,7 @@ def all_hold(conditions: list[Condition], answer: Answer, sent: Any, values: Val
 def unmet(conditions: list[Condition], answer: Answer, sent: Any, values: Values) -> list[str]:
     """A few words for each condition that does not hold."""
     document = document_of(answer)
-    return [_words(one) for one in conditions if not _holds(one, answer.status, document, sent, values)]
+    return [_words(one) for one in conditions if not _holds(one, answer, document, sent, values)]
 
 
 def same(left: Any, right: Any) -> bool:
@@ -102,7 +103,7 @@ def same(left: Any, right: Any) -> bool:
 
 def facts_of(answer: Answer, keep: Mapping[str, Pointer], redact: Redact) -> Facts:
     """The status and the facts that are declared; what could not be kept is named in `not_kept` with the reason."""
-    facts: Facts = {"status": answer.status, **({"replayed": True} if answer.replayed else {})}
+    facts: Facts = {"status": answer.status, **({"replayed": True} if answer.replayed else {}), **_etag(answer, redact)}
     not_kept: dict[str, str] = {}
     document = document_of(answer)
     room = LARGEST_FACTS
@@ -114,6 +115,12 @@ def facts_of(answer: Answer, keep: Mapping[str, Pointer], redact: Redact) -> Fac
             facts[name] = value
             room -= len(canonical(value).encode())
     return {**facts, **({"not_kept": not_kept} if not_kept else {})}
+
+
+def _etag(answer: Answer, redact: Redact) -> Facts:
+    """What a later step can give as `if_match`."""
+    etag = redact(answer.headers.get("etag", ""))
+    return {"etag": etag} if answer.provider.conditional and 0 < len(etag) <= LONGEST_ETAG else {}
 
 
 def operation_id_of(answer: Answer, pointer: Pointer | None, redact: Redact) -> str | None:
@@ -144,10 +151,12 @@ def _child(document: Any, token: str) -> Any:
     return NOTHING
 
 
-def _holds(condition: Condition, status: int, document: Any, sent: Any, values: Values) -> bool:
+def _holds(condition: Condition, answer: Answer, document: Any, sent: Any, values: Values) -> bool:
     match condition:
         case StatusIs():
-            return status == condition.status
+            return answer.status == condition.status
+        case HeaderIs():
+            return answer.headers.get(condition.header.lower()) == filled(condition.equals, values)
         case Exists():
             return (at(document, condition.pointer) is not NOTHING) == condition.exists
         case Equals():
@@ -172,6 +181,8 @@ def _words(condition: Condition) -> str:
     match condition:
         case StatusIs():
             return f"the status is not {condition.status}"
+        case HeaderIs():
+            return f"the header {condition.header} has another value"
         case Exists():
             return f"{condition.pointer or 'the answer'} {'is missing' if condition.exists else 'is there'}"
         case Equals() | EqualsSent():

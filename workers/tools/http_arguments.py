@@ -51,6 +51,9 @@ def _url(*placeholders: str) -> Any:
     return _text(_template(pattern), 2048, must_be)
 
 
+# A weak one (W/"…") never matches in If-Match (RFC 9110 section 13.1.1), and "*" matches whatever is there.
+_ETAG = rf'^"[\x21\x23-\x7e]*"{_END}'
+_ETAG_WORDS = 'a strong ETag as the provider sent it, in its quotes: "\\"33a64df5\\""'
 _POINTER_WORDS = 'a JSON pointer: "/member/0", with ~0 for "~" and ~1 for "/"'
 _PLAIN_WORDS = "a header's name, and none that the tool sets itself; credentials belong into secret_headers"
 _SECRET_WORDS = "a header's name, and none that the tool sets itself"
@@ -74,6 +77,13 @@ class StatusIs(Model):
     """The answer has this status. Without such a condition a list holds for 2xx answers only."""
 
     status: Annotated[int, Field(ge=200, le=599)]
+
+
+class HeaderIs(Model):
+    """The answer has this header with exactly this value: an ETag, for instance. Placeholders are filled in."""
+
+    header: Annotated[str, _text(rf"^{_HEADER_NAME}{_END}", 64, "a header's name")]
+    equals: Annotated[str, _text(rf"^[\x20-\x7e]*{_END}", 1024, "printable ASCII on one line")]
 
 
 class Exists(Model):
@@ -104,10 +114,12 @@ class EqualsSent(Model):
     equals_sent: Pointer
 
 
-_FORMS = "{status}, {pointer, exists}, {pointer, equals}, {pointer, contains} or {pointer, equals_sent}"
+_FORMS = (
+    "{status}, {header, equals}, {pointer, exists}, {pointer, equals}, {pointer, contains} or {pointer, equals_sent}"
+)
 
 Condition = Annotated[
-    StatusIs | Exists | Equals | Contains | EqualsSent,
+    StatusIs | HeaderIs | Exists | Equals | Contains | EqualsSent,
     Field(json_schema_extra={"x-must-be": f"a condition of one form: {_FORMS}"}),
 ]
 Conditions = Annotated[list[Condition], Field(max_length=16)]
@@ -145,20 +157,40 @@ class Verify(Reading):
     expect: SomeConditions
 
 
+FormValue = str | bool | int | float
+_ONE_BODY: dict[str, Any] = {
+    "if": {"properties": {"form": {"type": "object"}}, "required": ["form"]},
+    "then": {"properties": {"json": {"const": None}}},
+}
+
+
 class HttpArguments(Model):
     """One HTTP request, and how its outcome can be found out.
+
+    The body is JSON, or a form (`application/x-www-form-urlencoded`; a list is one name several times), or nothing.
+    `if_match` takes the ETag that the resource must still have, `if_none_match: "*"` says that there must be none yet.
 
     `{key}` in the URL and in any string of the body stands for the idempotency key, so that a provider which knows only
     references of its caller's can be given one.
     """
+
+    model_config = ConfigDict(json_schema_extra=_ONE_BODY)
 
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
     url: Annotated[str, _url("key")]
     headers: Headers = {}
     secret_headers: SecretHeaders = {}
     body: Annotated[JsonValue, Field(alias="json")] = None
+    form: Annotated[dict[str, FormValue | list[FormValue]], Field(min_length=1, max_length=200)] | None = None
+    if_match: Annotated[str, _text(_ETAG, 256, _ETAG_WORDS)] | None = None
+    if_none_match: Literal["*"] | None = None
     keep: Keep = {}
     operation_id: Pointer | None = None
     lookup: Lookup | None = None
     verify: Verify | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=300)] | None = None
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it may only take effect on the state of the resource that its author saw."""
+        return self.if_match is not None or self.if_none_match is not None

@@ -10,6 +10,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -35,6 +36,8 @@ class Provider(Model):
         private: its host may have a private, loopback or link-local address.
         honours_key: an Idempotency-Key that comes again gets the first answer and no second effect.
         queryable: a lookup that finds nothing after `settle_seconds` proves that there is nothing.
+        conditional: it holds If-Match and If-None-Match against the resource in one step with the change, and 412 says
+            that nothing happened (RFC 9110 section 13.1); an ETag never comes back, not even with an old content.
         key_lifetime_seconds: how long a key is remembered; left out: for ever.
         concurrent_same_key_safe: a key may come again while its first request is worked on.
         not_applied_statuses: statuses by which this provider says that nothing happened.
@@ -48,6 +51,7 @@ class Provider(Model):
     private: bool = False
     honours_key: bool = False
     queryable: bool = False
+    conditional: bool = False
     key_lifetime_seconds: Annotated[float, Field(gt=0)] | None = None
     concurrent_same_key_safe: bool = False
     deadline_seconds: Annotated[float, Field(gt=0, le=3600)] = 30.0
@@ -73,11 +77,19 @@ class Provider(Model):
         """The contracts of this provider's calls; they differ by what the arguments make possible."""
         for verified in (True, False):
             yield self._variant(["read"], self._contract(RecoveryClass.READ_ONLY, verified=verified), reads=True)
+        if self.conditional and not self.honours_key:
+            for verified in (True, False):
+                yield self._variant(["conditional"], self._contract_of_conditional(verified=verified), reads=False)
         for looked_up in (True, False) if self.queryable else (False,):
             for verified in (True, False):
                 recovery = self._recovery(looked_up)
                 contract = self._contract(recovery, looked_up=looked_up, verified=verified)
                 yield self._variant([_WORD[recovery]], contract, reads=False)
+
+    def _contract_of_conditional(self, *, verified: bool) -> Contract:
+        """Sent again it changes nothing more; only a lookup tells a 412 to that from somebody else's change."""
+        contract = self._contract(RecoveryClass.IDEMPOTENT, looked_up=True, verified=verified)
+        return replace(contract, key_lifetime=None, concurrent_same_key_safe=True)
 
     def _recovery(self, looked_up: bool) -> RecoveryClass:
         if self.honours_key:
@@ -104,6 +116,8 @@ class Provider(Model):
             {"properties": {"url": {"pattern": self.pattern()}}, "required": ["url"]},
             _is_read() if reads else {"not": _is_read()},
         ]
+        if words == ["conditional"]:
+            conditions.append(_has("if_match", "string"))
         if contract.can_inspect:
             conditions.append(_has("lookup"))
         if contract.can_verify:
@@ -187,5 +201,5 @@ def _is_read() -> dict[str, Any]:
     return {"properties": {"method": {"enum": list(READS)}}, "required": ["method"]}
 
 
-def _has(member: str) -> dict[str, Any]:
-    return {"properties": {member: {"type": "object"}}, "required": [member]}
+def _has(member: str, kind: str = "object") -> dict[str, Any]:
+    return {"properties": {member: {"type": kind}}, "required": [member]}

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from time import time
 
-from checkpoint.canonical import canonical
 from checkpoint.contracts import Variant
 from checkpoint.outcomes import (
     Inconclusive,
@@ -21,13 +20,15 @@ from checkpoint.outcomes import (
 from workers.registry import Call, Deadline
 from workers.tools import http_answer, http_providers
 from workers.tools.http_arguments import READS, HttpArguments
+from workers.tools.http_body import body_of
 from workers.tools.http_exchange import Answer, Exchange, NoAnswer
 from workers.tools.http_providers import AllowList
 from workers.tools.http_reading import HttpReading, values_of
 from workers.tools.secrets import Secrets
 
 # Statuses which the same request gets again, whenever it is sent.
-_HOPELESS = {400, 405, 406, 410, 411, 413, 414, 415, 422}
+_HOPELESS = {400, 405, 406, 410, 411, 412, 413, 414, 415, 422}
+_PRECONDITION_FAILED = 412
 
 LONGEST_RETRY_AFTER = 24 * 3600.0  # seconds
 
@@ -66,7 +67,7 @@ class HttpRequest:
             answer = self._send(arguments, call)
             if answer.ok:
                 return self._receipt(answer, arguments)
-            raise self._failure(answer)
+            raise self._failure(answer, arguments)
 
     def inspect(self, arguments: HttpArguments, call: Call) -> Inspection:
         """Sends the lookup of the arguments and reads what it says."""
@@ -101,15 +102,13 @@ class HttpRequest:
         return Exchange(self._allow_list(), self._secrets, deadline, call.sending)
 
     def _send(self, arguments: HttpArguments, call: Call) -> Answer:
-        body = http_answer.with_key(arguments.body, call.key)
-        content = None if body is None else canonical(body).encode()
-        media_type = {} if content is None else {"Content-Type": "application/json"}
+        body = body_of(arguments, call.key)
         return self._exchange(arguments, call).send(
             arguments.method,
             http_answer.filled(arguments.url, {"key": call.key}, quoted=True),
-            {**media_type, **arguments.headers, "Idempotency-Key": call.key},
+            {**body.headers, **arguments.headers, **_condition(arguments), "Idempotency-Key": call.key},
             arguments.secret_headers,
-            content,
+            body.content,
         )
 
     def _read(self, arguments: HttpArguments, call: Call) -> Receipt:
@@ -130,13 +129,15 @@ class HttpRequest:
             facts=http_answer.facts_of(answer, arguments.keep, self._secrets.redact),
         )
 
-    def _failure(self, answer: Answer) -> Exception:
+    def _failure(self, answer: Answer, arguments: HttpArguments) -> Exception:
         if answer.replayed:
             # It speaks of the first request under this key, not of this one, so it proves nothing about either.
             return OutcomeUnknown(
                 f"{self._said(answer)}. The header {answer.provider.replay_header} marks it as repeated for this key: "
                 "the provider has cached this failure, and sending again will bring it again"
             )
+        if answer.status == _PRECONDITION_FAILED and arguments.conditional and answer.provider.conditional:
+            return self._not_applied(answer)
         if answer.status in answer.provider.not_applied_statuses:
             return self._not_applied(answer)
         if answer.status == 409 and answer.provider.honours_key:
@@ -155,7 +156,7 @@ class HttpRequest:
         return http_answer.said(answer, self._secrets.redact)
 
     def _reading(self, arguments: HttpArguments, call: Call) -> HttpReading:
-        sent = http_answer.with_key(arguments.body, call.key)
+        sent = body_of(arguments, call.key).sent
         return HttpReading(self._exchange(arguments, call), self._secrets.redact, sent, values_of(call))
 
     @contextmanager
@@ -172,6 +173,12 @@ class HttpRequest:
             raise OutcomeUnknown(self._secrets.redact(str(error))) from None
         except Exception as error:
             raise OutcomeUnknown(self._secrets.redact(f"{type(error).__name__}: {error}")) from None
+
+
+def _condition(arguments: HttpArguments) -> dict[str, str]:
+    """If-Match and If-None-Match, which win over headers of these names."""
+    given = {"If-Match": arguments.if_match, "If-None-Match": arguments.if_none_match}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _retry_after(header: str) -> float | None:
