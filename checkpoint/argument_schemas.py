@@ -148,6 +148,8 @@ _LOOK_INSIDE = {"const", "enum", "not", "contains", "uniqueItems", "if", "depend
 def _may_vanish(error: ValidationError, places: Sequence[tuple[str, ...]]) -> bool:
     """Whether the fault may be gone once the references are replaced."""
     path = tuple(escape(part) for part in error.absolute_path)
+    if error.validator == "not" and error.validator_value == {}:
+        return False  # nothing is accepted there, whatever it becomes
     if _covered(path, places):
         return True
     if not any(place[: len(path)] == path for place in places):

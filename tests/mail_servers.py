@@ -58,7 +58,7 @@ class SentFolder:
             [sys.executable, "-c", _PYMAP, *options, "dict", "--demo-data"], stderr=subprocess.DEVNULL
         )
         try:
-            wait_for(self._answers)
+            wait_for(self._answers, 60)
         except BaseException:
             self.__exit__()
             raise

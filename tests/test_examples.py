@@ -96,3 +96,10 @@ def test_a_price_is_changed_once_although_the_answer_to_the_change_is_lost(runni
     made = effects(running, workflow)
     assert [[body["chair"] for body in made[name]] for name in ("open_list", "raise_price")] == [[119], [129]]
     assert [body["price"] for body in made["tell_sales"]] == ["129"]
+
+
+def test_the_draft_is_deleted_once_the_final_text_is_there(running: Rig) -> None:
+    workflow = running.rest(submitted(running, "clean-up.yaml"))
+    assert (workflow.status, running.cases(workflow)) == (WorkflowStatus.COMPLETED, [])
+    assert [file.name for file in (running.folder / "files" / "minutes").iterdir()] == ["2026-11-28.txt"]
+    assert not [file for file in (running.folder / "files").rglob(".checkpoint-*/**/*") if file.is_file()]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from checkpoint.argument_schemas import prepare_arguments
+from checkpoint.argument_schemas import prepare_arguments, template_faults
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
@@ -195,7 +195,7 @@ class TestAfterACrash:
         made = call(seconds=60)
         paused = crashed_execute(root, "file.delete/noted", made.key, "STOP")
         try:
-            os.waitid(os.P_PID, paused.pid, os.WSTOPPED)
+            os.waitpid(paused.pid, os.WUNTRACED)
             tool.execute(arguments(), replace(made, attempt=2))
             (root / "a/b.txt").write_text("newer")
         finally:
@@ -235,6 +235,11 @@ class TestAppend:
             prepare_arguments(declaration(FileAppend()).schema, given)
         assert [fault.message for fault in refused.value.faults] == [WHY]
         assert "file.write" in WHY
+
+    def test_a_reference_in_it_changes_nothing(self) -> None:
+        given = {"path": "a", "content": {"$result": "before#/operation_id"}}
+        faults = template_faults(declaration(FileAppend()).schema, given, ["/content"])
+        assert [fault.message for fault in faults] == [WHY]
 
     def test_it_never_runs(self) -> None:
         with pytest.raises(NotApplied) as refused:
