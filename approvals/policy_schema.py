@@ -57,6 +57,7 @@ _BUDGETS = {
     each.name: _whole(1, 1_000) if each.name in _COUNTS else {**_seconds(), "exclusiveMinimum": 0}
     for each in fields(Policy)
 }
+_LIMITS = {"in_flight": _whole(1, 1_000_000), "in_flight_per_workflow": _whole(1, 1_000_000)}
 _APPROVAL = _not_empty(
     {
         "scope": _one_of(Scope),
@@ -97,7 +98,7 @@ _RULE = _object(
                 },
                 "decisions": _DECISIONS,
                 "budgets": _not_empty(_BUDGETS),
-                "limits": _not_empty({"in_flight": _whole(1, 1_000_000)}),
+                "limits": _not_empty(_LIMITS),
                 "drift": _not_empty({name: _one_of(DriftAnswer) for name in ("policy", "prompt", "tool")}),
                 "step_up": {"type": "boolean"},
             }

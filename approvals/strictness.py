@@ -121,8 +121,15 @@ def _groups(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _limits(before: Limits, after: Limits) -> Limits:
-    given = [limit for limit in (before.in_flight, after.in_flight) if limit is not None]
-    return Limits(min(given, default=None))
+    return Limits(
+        in_flight=_lower(before.in_flight, after.in_flight),
+        in_flight_per_workflow=_lower(before.in_flight_per_workflow, after.in_flight_per_workflow),
+    )
+
+
+def _lower[N: (int, float)](before: N | None, after: N | None) -> N | None:
+    """The lower of two limits; None is none."""
+    return before if after is None else after if before is None else min(before, after)
 
 
 def _later[T: StrEnum](before: T, after: T) -> T:

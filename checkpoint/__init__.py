@@ -39,5 +39,5 @@ Who does what:
                     flight_records: what the dead had noted of their calls
 
 Every public verb opens one transaction; every helper that writes demands one; pages, commands and tasks open none.
-Locks are taken in one order: workflows by id, intents, steps, approvals, cases.
+Locks are taken in one order: workflows by id, intents, steps, approvals, cases, limits by tool.
 """

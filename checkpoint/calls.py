@@ -30,6 +30,7 @@ class Claim:
         deadline: seconds for the call, counted from before the claim's transaction began.
         claimed_at: database time of the claim.
         facts: canonical JSON of the receipt's facts, for a verification.
+        limited: it takes a place for which others may wait.
     """
 
     step_id: uuid.UUID
@@ -46,6 +47,7 @@ class Claim:
     claimed_at: datetime
     operation_id: str = ""
     facts: str = ""
+    limited: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Report:
     outcome: Outcome
 
 
-def claim_of(row: StepRow, activity: Activity, *, now: datetime, facts: str = "") -> Claim:
+def claim_of(row: StepRow, activity: Activity, *, now: datetime, facts: str = "", limited: bool = False) -> Claim:
     """The claim on a step that was just acquired or kept."""
     tool_version = pinned.tool_version(row.tool_version_id)
     return Claim(
@@ -74,4 +76,5 @@ def claim_of(row: StepRow, activity: Activity, *, now: datetime, facts: str = ""
         claimed_at=now,
         operation_id=row.operation_id,
         facts=facts,
+        limited=limited,
     )

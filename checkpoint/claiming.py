@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,6 +35,7 @@ from checkpoint.decide import (
 from checkpoint.drift import Drift
 from checkpoint.errors import RecordDamaged
 from checkpoint.gatekeeping import Gatekeeper
+from checkpoint.limiting import Limiter
 from checkpoint.models import Activity, Ending
 from checkpoint.states import CASE_RULES, CaseReason, StepStatus
 from checkpoint.step_rows import StepRow
@@ -56,32 +57,68 @@ def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
     """Claims at most `limit` calls on the locked workflows; settles on the way what needs no call."""
     if limit <= 0:
         return []
-    rows = step_rows.ready(list(changes.workflows), now=changes.now, limit=limit)
-    attempts = attempt_log.of_steps([row.id for row in rows if row.attempt_count])
-    claimer = _Claimer(changes, worker, Gatekeeper(changes, [row.id for row in rows]))
-    claims = (claimer.act(row, attempts.get(row.id, [])) for row in rows)
-    return [made for made in claims if made is not None]
+    limiter = Limiter(changes)
+    claims: list[Claim] = []
+    seen: list[uuid.UUID] = []
+    while wanted := limit - len(claims):
+        rows = step_rows.ready(changes.workflows, now=changes.now, limit=wanted, seen=seen, full=limiter.full)
+        found_full = len(limiter.full)
+        claims += _Claimer(changes, worker, limiter, Gatekeeper(changes, [row.id for row in rows])).act_on(rows)
+        if len(rows) < wanted or len(limiter.full) == found_full:
+            break
+        # What got no place must not keep out what needs none.
+        seen += [row.id for row in rows]
+        changes.write_steps()
+    limiter.close(all_seen=len(claims) < limit)
+    return claims
 
 
 @dataclass(frozen=True)
 class _Claimer:
     changes: Changes
     worker: Worker
+    limiter: Limiter
     gatekeeper: Gatekeeper
 
     @property
     def now(self) -> datetime:
         return self.changes.now
 
-    def act(self, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
-        """Does the next action on one step; returns the call that it needs, if any."""
+    def act_on(self, rows: list[StepRow]) -> list[Claim]:
+        """Does the next action on each step; returns the calls that they need."""
+        stored = attempt_log.of_steps([row.id for row in rows if row.attempt_count])
+        claims: list[Claim | None] = []
+        starting: list[tuple[StepRow, list[AttemptRow]]] = []
+        for row in rows:
+            attempts = stored.get(row.id, [])
+            action = self._decide(row, attempts)
+            if isinstance(action, Start):
+                starting.append((row, attempts))
+            elif action is not None:
+                claims.append(self._carry_out(action, row, attempts))
+        claims += self._start_all(starting)
+        return [claim for claim in claims if claim is not None]
+
+    def _start_all(self, starting: list[tuple[StepRow, list[AttemptRow]]]) -> Iterator[Claim | None]:
+        """All at once and last, because limits are locked in one order, and what else was decided may leave places."""
+        if runnable := [row for row, _ in starting if self._label(row) in self.worker.tools]:
+            self.limiter.consider(runnable, self.gatekeeper.in_force)
+        for row, attempts in starting:
+            yield self._carry_out(Start(), row, attempts)
+
+    def _decide(self, row: StepRow, attempts: list[AttemptRow]) -> Action | None:
+        """What is to be done with a step whose turn it is; None where it cannot be prepared."""
         if row.lease_holder_id is not None:
             self._take_over(row, row.lease_holder_id, attempts)
         if row.status is StepStatus.PLANNED:
             self._prepare(row)
         if row.status is StepStatus.PLANNED:
             return None
-        return self._carry_out(self._next_action(row, attempts), row, attempts)
+        return self._next_action(row, attempts)
+
+    @staticmethod
+    def _label(row: StepRow) -> str:
+        return str(pinned.tool_version(row.tool_version_id))
 
     def _next_action(self, row: StepRow, attempts: list[AttemptRow]) -> Action:
         """A step that cannot be decided (a defect of ours) waits, so that it holds nobody else up."""
@@ -142,7 +179,7 @@ class _Claimer:
             if drift := self.gatekeeper.to_review(row):
                 self._review(row, drift, attempts)
                 return None
-            return self._start(row) if self.gatekeeper.admits(row) else None
+            return self._start(row) if self.gatekeeper.admits(row, self.limiter.take_place) else None
         except RecordDamaged:
             log.exception("the policy in force cannot be read, so step %s does not start", row.name)
             self.changes.touch(row).next_at = self.now + UNDECIDABLE_WAIT
@@ -173,7 +210,7 @@ class _Claimer:
             self.changes.note(row, "send_again", details={"fence": row.fence, "attempt": row.attempt_count})
         else:
             self.changes.move(row, StepStatus.STARTED, verb="start", attempt=row.attempt_count)
-        return claim_of(row, Activity.EXECUTE, now=self.now)
+        return claim_of(row, Activity.EXECUTE, now=self.now, limited=self.limiter.is_limited(row))
 
     def _acquire(self, row: StepRow, activity: Activity) -> Claim:
         self.changes.touch(row)
@@ -184,7 +221,7 @@ class _Claimer:
 
     def _with_tool(self, row: StepRow, attempts: list[AttemptRow], make: Callable[[], Claim | None]) -> Claim | None:
         """Makes the claim if this worker has the tool; leaves it to a live worker that has it; else asks."""
-        label = str(pinned.tool_version(row.tool_version_id))
+        label = self._label(row)
         if label in self.worker.tools:
             return make()
         if live_workers.any_has(label):

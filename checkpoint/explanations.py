@@ -26,6 +26,7 @@ from checkpoint.states import (
 from checkpoint.workflow_records import Records, front_position
 
 EVIDENCE_SHOWN = 5
+_TO_START = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,8 @@ def _outlook(step: Step, attempts: list[AttemptFacts], records: Records, front: 
         return Outlook("people say whether it may run")
     if request is not None and request.status == ApprovalStatus.RETURNED:
         return Outlook("its agent changes it")
+    if records.workflow.held_by == step.tool_version.name and step.status in _TO_START:
+        return Outlook(f"it starts when the limits of {step.tool_version.name} leave a place")
     contract = step.tool_version.contract(step.variant) if step.variant else None
     policy = records.budgets.get(step.pk, records.policy)
     return outlook(_step_facts(step, attempts), contract, policy, records.now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from checkpoint import (
 from checkpoint.approval_log import ApprovalRow, NewApproval
 from checkpoint.contracts import Reversibility
 from checkpoint.drift import Drift, Present
-from checkpoint.gating import Gate, Go, Hold, Pins, Request, SentBack, TimedOut, pass_gate
+from checkpoint.gating import Gate, Go, Hold, Pins, Request, TimedOut, pass_gate
 from checkpoint.rulings import ApprovalRule, DriftAnswer, OnTimeout, Ruling, Scope
 from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, StepStatus
 from checkpoint.step_rows import StepRow
@@ -30,6 +30,8 @@ from checkpoint.transitions import Changes
 _IN_FORCE = "SELECT id FROM checkpoint_policyversion ORDER BY number DESC LIMIT 1"
 _NEVER_SENT = (StepStatus.PLANNED, StepStatus.PREPARED)
 _UNANSWERED = "nobody answered in time"
+
+TakePlace = Callable[[StepRow], bool]
 
 
 @dataclass
@@ -47,24 +49,37 @@ class Gatekeeper:
     _rulings: dict[uuid.UUID, Ruling] = field(default_factory=dict)
     _approvals: dict[uuid.UUID, ApprovalRow] | None = None
 
-    def admits(self, row: StepRow) -> bool:
+    def admits(self, row: StepRow, take_place: TakePlace) -> bool:
         """Whether the prepared step may start now. If not, what it waits for is written down.
+
+        Args:
+            take_place: asked last, so that people are asked while limits are reached, and no approval is used up then.
 
         Raises:
             RecordDamaged: the policy in force cannot be read.
         """
         workflow = self.changes.workflows[row.workflow_id]
         if not self._has_rules and not workflow.open_requests:
-            return True
+            return take_place(row)
         if row.id in self.asked or (workflow.winding_down and row.status is not StepStatus.STARTED):
             return False
         ruling, approval = self._ruling(row), self._newest(row)
         facts = approval.facts if approval else None
         gate = pass_gate(ruling.approval, facts, self._pins(row, ruling, approval), self.changes.now)
-        admitted = self._follow(gate, row, ruling.approval, approval)
+        admitted = self._follow(gate, row, ruling.approval, approval, take_place)
         if admitted:
             self._note_drift(row)
         return admitted
+
+    def _follow(
+        self, gate: Gate, row: StepRow, rule: ApprovalRule | None, approval: ApprovalRow | None, take_place: TakePlace
+    ) -> bool:
+        if isinstance(gate, Go):
+            return take_place(row) and self._go(gate, row, approval)
+        if isinstance(gate, TimedOut) and approval is not None and self._silence_allows(row, approval):
+            return take_place(row) and self._go_unanswered(row, approval)
+        self._wait(gate, row, rule, approval)
+        return False
 
     def to_review(self, row: StepRow) -> Drift | None:
         """What changed since the step was planned that the policy wants a person to look at. Raises as `admits`."""
@@ -120,23 +135,21 @@ class Gatekeeper:
             pins = replace(pins, content_hash=given.content_hash)
         return pins
 
-    def _follow(self, gate: Gate, row: StepRow, rule: ApprovalRule | None, approval: ApprovalRow | None) -> bool:
+    def _go(self, gate: Go, row: StepRow, approval: ApprovalRow | None) -> bool:
+        self._end(row, gate.ends, "the policy asks nothing any more")
+        if gate.consume and approval is not None:
+            self._consume(row, approval)
+        return True
+
+    def _wait(self, gate: Gate, row: StepRow, rule: ApprovalRule | None, approval: ApprovalRow | None) -> None:
         match gate:
-            case Go(consume, ends):
-                self._end(row, ends, "the policy asks nothing any more")
-                if consume and approval is not None:
-                    self._consume(row, approval)
-                return True
             case Request(ends):
                 self._end(row, ends, "what it was given for has changed, or its time is over")
                 self._ask(row, rule)
             case Hold(until):
                 self.changes.touch(row).next_at = until
-            case SentBack():
-                pass
-            case TimedOut():
-                return approval is not None and self._time_out(row, rule, approval)
-        return False
+            case TimedOut() if approval is not None:
+                self._time_out(row, rule, approval)
 
     def _consume(self, row: StepRow, approval: ApprovalRow) -> None:
         hashes = [row.arguments_hash]
@@ -184,18 +197,22 @@ class Gatekeeper:
         covered = [one for one in judged if one[1][1].approval and one[1][1].approval.scope is Scope.PLAN]
         return [one for one, _ in covered], rulings.governing([step for _, step in covered]) or rule
 
-    def _time_out(self, row: StepRow, rule: ApprovalRule | None, approval: ApprovalRow) -> bool:
-        """Nobody answered in time. Silence allows nothing that cannot be undone, whatever a policy says."""
+    def _silence_allows(self, row: StepRow, approval: ApprovalRow) -> bool:
+        """Silence allows nothing that cannot be undone, whatever a policy says."""
         undoable = pinned.contract(row).reversibility is not Reversibility.IRREVERSIBLE
-        if approval.on_timeout is OnTimeout.APPROVE and undoable:
-            self._end(row, ApprovalStatus.EXPIRED, _UNANSWERED, spare=approval.id)
-            approval_log.consume_unanswered(approval, _UNANSWERED, now=self.changes.now)
-            self.changes.note(row, "use_approval", reason=_UNANSWERED, details={"approval": str(approval.id)})
-            return True
+        return approval.on_timeout is OnTimeout.APPROVE and undoable
+
+    def _go_unanswered(self, row: StepRow, approval: ApprovalRow) -> bool:
+        self._end(row, ApprovalStatus.EXPIRED, _UNANSWERED, spare=approval.id)
+        approval_log.consume_unanswered(approval, _UNANSWERED, now=self.changes.now)
+        self.changes.note(row, "use_approval", reason=_UNANSWERED, details={"approval": str(approval.id)})
+        return True
+
+    def _time_out(self, row: StepRow, rule: ApprovalRule | None, approval: ApprovalRow) -> None:
+        """Nobody answered in time, and that does not allow it."""
         rejected = approval.on_timeout is OnTimeout.REJECT
         self._end(row, ApprovalStatus.REJECTED if rejected else ApprovalStatus.EXPIRED, _UNANSWERED)
         if approval.on_timeout is OnTimeout.ESCALATE:
             self._ask(row, rule, escalated=True)
-            return False
-        verdicts.end_unallowed(self.changes, row, f"approval was asked for, and {_UNANSWERED}")
-        return False
+        else:
+            verdicts.end_unallowed(self.changes, row, f"approval was asked for, and {_UNANSWERED}")

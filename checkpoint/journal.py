@@ -13,6 +13,7 @@ from checkpoint.calls import Claim, Report, Worker
 from checkpoint.people import ENGINE
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
+from checkpoint.workflow_rows import WorkflowRow
 
 
 @one_transaction
@@ -39,7 +40,7 @@ def take_turn(
     """
     locked = workflow_rows.lock(report.claim.workflow_id for report in reports) if reports else []
     spare = hands - len(locked)
-    due = workflow_rows.lock_due(spare) if spare > 0 else []
+    due = _lock_waiting(reports, spare) if spare > 0 else []
     if not locked and not due:
         return []
     changes = Changes({row.id: row for row in (*due, *locked)}, ENGINE, clock.now())
@@ -50,6 +51,13 @@ def take_turn(
     before_commit([*kept, *claims])
     reach_points("before_commit", reports, [*kept, *claims])
     return [*kept, *claims]
+
+
+def _lock_waiting(reports: Sequence[Report], spare: int) -> list[WorkflowRow]:
+    """Locks what waits: first for the places that these reports leave, then what is due."""
+    leave = [report.claim.tool for report in reports if report.claim.limited]
+    held = workflow_rows.lock_held(leave, min(len(leave), spare)) if leave else []
+    return [*held, *workflow_rows.lock_due(spare)]
 
 
 def reach_points(where: str, reports: Sequence[Report], claims: Sequence[Claim]) -> None:

@@ -21,7 +21,7 @@ from checkpoint.decide import (
     Wait,
     next_action,
 )
-from checkpoint.states import CASE_RULES, StepStatus
+from checkpoint.states import CASE_RULES, STEP_TERMINAL
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def outlook(facts: StepFacts, contract: Contract | None, policy: Policy, now: da
         contract: None while the step has no arguments.
     """
     if contract is None:
-        return Outlook("" if facts.status is StepStatus.ABANDONED else _WORDS[Prepare])
+        return Outlook("" if facts.status in STEP_TERMINAL else _WORDS[Prepare])
     action = next_action(facts, contract, policy, now)
     if not isinstance(action, Wait):
         return Outlook(_words(action))

@@ -30,6 +30,15 @@ def has_rules(policy_version_id: uuid.UUID) -> bool:
     return bool(_stored(policy_version_id).get("rules"))
 
 
+@lru_cache(maxsize=1000)
+def has_limits(policy_version_id: uuid.UUID) -> bool:
+    """Whether a policy version limits anything. What is no policy counts as one that does: reading it says so."""
+    try:
+        return any("limits" in rule["set"] for rule in _stored(policy_version_id).get("rules") or ())
+    except (KeyError, TypeError):
+        return True
+
+
 def ruling(policy_version_id: uuid.UUID, description: StepDescription) -> Ruling:
     """What a policy version asks of a step.
 

@@ -92,9 +92,15 @@ class DecisionRule:
 
 @dataclass(frozen=True)
 class Limits:
-    """`in_flight`: a step starts only while fewer steps of its tool than this are started; None for no limit."""
+    """How much may go on at once. None stands for no limit.
+
+    Attributes:
+        in_flight: a step starts only while fewer steps of its tool than this are started, by all workers together.
+        in_flight_per_workflow: a step starts only while fewer steps of its workflow than this are started.
+    """
 
     in_flight: int | None = None
+    in_flight_per_workflow: int | None = None
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ _OF_WORKFLOWS = (
 
 # A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over, no question about it is
 # open and the agent is not to change it. A workflow that is winding down only settles what is in the air.
+# `seen` and `full` are what the turn has looked at already, and whose tool has no place left.
 _READY = f"""
 WITH front AS (
   SELECT step.workflow_id, min(step.position) AS position
@@ -109,6 +110,7 @@ WHERE (step.status IN ('started', 'committed')
   AND coalesce(greatest(step.lease_until, step.next_at) <= %(now)s, true)
   AND NOT EXISTS (SELECT FROM checkpoint_case WHERE step_id = step.id AND status = 'open')
   AND NOT EXISTS (SELECT FROM checkpoint_approval WHERE step_id = step.id AND status = 'returned')
+  AND step.id <> ALL(%(seen)s) AND step.tool_version_id <> ALL(%(full)s)
 ORDER BY step.workflow_id, step.id LIMIT %(limit)s
 """
 
@@ -141,9 +143,21 @@ def of_workflows(ids: Iterable[uuid.UUID], statuses: Iterable[StepStatus]) -> li
     return _rows(_OF_WORKFLOWS, ids=list(ids), statuses=[status.value for status in statuses])
 
 
-def ready(workflows: Sequence[uuid.UUID], *, now: datetime, limit: int) -> list[StepRow]:
-    """Steps of these (locked) workflows whose turn it is."""
-    return _rows(_READY, workflows=list(workflows), now=now, limit=limit)
+def ready(
+    workflows: Iterable[uuid.UUID],
+    *,
+    now: datetime,
+    limit: int,
+    seen: Iterable[uuid.UUID] = (),
+    full: Iterable[uuid.UUID] = (),
+) -> list[StepRow]:
+    """Steps of these (locked) workflows whose turn it is.
+
+    Args:
+        seen: steps that are left out.
+        full: tool versions of which no step is wanted.
+    """
+    return _rows(_READY, workflows=list(workflows), now=now, limit=limit, seen=list(seen), full=list(full))
 
 
 def write(changes: Sequence[StepRow], guards: Sequence[Guard]) -> statements.Sent:

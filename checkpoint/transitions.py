@@ -78,6 +78,7 @@ class Changes:
     _answered: list[uuid.UUID] = field(default_factory=list)
     _requests: list[NewApproval] = field(default_factory=list)
     _entries: list[audit.Entry] = field(default_factory=list)
+    _held: dict[uuid.UUID, datetime] = field(default_factory=dict)
     _sent: list[tuple[statements.Sent, int]] = field(default_factory=list)
 
     def touch(self, row: StepRow) -> StepRow:
@@ -141,6 +142,10 @@ class Changes:
         self.touch(row).next_at = request[0].expires_at
         details = {"approval": str(request[0].id), "policy": str(request[0].policy_version_id), "steps": len(request)}
         self.note(row, "request_approval", details=details)
+
+    def hold(self, workflow_id: uuid.UUID, *, until: datetime) -> None:
+        """What is ready of a workflow found no place: it is looked at again then, or when something else is due."""
+        self._held[workflow_id] = until
 
     def settle_cases(self, row: StepRow, how: str) -> None:
         """Closes whatever question is open about a step: it moved on by another way. What is said first stands."""
@@ -215,12 +220,12 @@ class Changes:
 
     def _follow_steps(self) -> None:
         live = [row for row in self.workflows.values() if row.status not in WORKFLOW_TERMINAL]
-        facts = workflow_rows.facts([row.id for row in live], now=self.now)
+        facts = workflow_rows.facts([row.id for row in live], now=self.now, held=self._held)
         for row in live:
             before, after = row.status, workflow_status(facts[row.id].status_facts(row))
             row.status, row.wake_at = after, _wake_at(row, facts[row.id].wake_at, self.now)
             if after in WORKFLOW_TERMINAL:
-                row.wake_at, row.ended_at = None, self.now
+                row.wake_at, row.held_by, row.ended_at = None, None, self.now
                 self._close_requests(row, facts[row.id])
             if after is not before and {before, after} != _STEP_BY_STEP:
                 self.note_workflow(row.id, "move", before=before, after=after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,7 @@ class WorkflowRow:
     sealed: bool
     winding_down: bool
     wake_at: datetime | None
+    held_by: str | None
     ended_at: datetime | None
     submitted_by_id: int | None
     prompt_version: str
@@ -60,7 +61,7 @@ class DerivedFacts:
 
 _SELECT = (
     "SELECT id, kind, (SELECT slug FROM checkpoint_team WHERE id = team_id), team_id, policy_version_id, status,"
-    " sealed, winding_down, wake_at, ended_at, submitted_by_id,"
+    " sealed, winding_down, wake_at, held_by, ended_at, submitted_by_id,"
     " prompt_version, coalesce(resumed_prompt, prompt_version), EXISTS (SELECT FROM checkpoint_approval"
     " WHERE workflow_id = checkpoint_workflow.id AND status IN ('pending', 'approved', 'returned'))"
     " FROM checkpoint_workflow"
@@ -70,6 +71,10 @@ _SELECT = (
 _LOCK = f"{_SELECT} WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE"
 _LOCK_DUE = (
     f"{_SELECT} WHERE wake_at <= (SELECT checkpoint_now()) ORDER BY wake_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
+)
+
+_LOCK_HELD = (
+    f"{_SELECT} WHERE held_by = ANY(%(tools)s) ORDER BY held_by, wake_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
 )
 
 # A step at the front wakes its workflow when its lease or its wait ends, at once if it has neither, and never while a
@@ -94,12 +99,21 @@ SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked), count(*) FI
 FROM step GROUP BY workflow_id, status
 """
 
+# Of steps that have a time of their own at which they are to be looked at.
+_NEXT_TIMES = """
+SELECT workflow_id, min(greatest(lease_until, next_at)) FROM checkpoint_step
+WHERE workflow_id = ANY(%(ids)s) AND status IN ('planned', 'prepared', 'started', 'committed', 'failed')
+  AND greatest(lease_until, next_at) > %(now)s
+GROUP BY workflow_id
+"""
+
 _WRITE = """
 UPDATE checkpoint_workflow AS workflow SET version = version + 1, updated_at = %(now)s, status = change.status,
   policy_version_id = change.policy_version_id, winding_down = change.winding_down, wake_at = change.wake_at,
-  ended_at = change.ended_at
+  held_by = change.held_by, ended_at = change.ended_at
 FROM json_to_recordset(%(changes)s) AS change(
-  id uuid, status text, policy_version_id uuid, winding_down bool, wake_at timestamptz, ended_at timestamptz)
+  id uuid, status text, policy_version_id uuid, winding_down bool, wake_at timestamptz, held_by text,
+  ended_at timestamptz)
 WHERE workflow.id = change.id
 """
 
@@ -133,8 +147,20 @@ def adopt_prompt(row: WorkflowRow) -> None:
     statements.change(_ADOPT_PROMPT, id=row.id)
 
 
-def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, DerivedFacts]:
-    """What the stored steps and cases say about these workflows."""
+def lock_held(tools: Iterable[str], limit: int) -> list[WorkflowRow]:
+    """Locks workflows that wait for a place with one of these tools, as `lock_due` does."""
+    return _rows(_LOCK_HELD, tools=sorted(set(tools)), limit=limit)
+
+
+def facts(
+    ids: Sequence[uuid.UUID], *, now: datetime, held: Mapping[uuid.UUID, datetime]
+) -> dict[uuid.UUID, DerivedFacts]:
+    """What the stored steps and cases say about these workflows.
+
+    Args:
+        held: which of them wait for a place, and until when. Without this, what is ready in them would put them at the
+            head of all that is due, for ever.
+    """
     found = {workflow_id: DerivedFacts() for workflow_id in ids}
     for workflow_id, status, count, asked, unapproved, sent_back, wake_at in statements.fetch(
         _FACTS, ids=list(ids), now=now
@@ -145,6 +171,9 @@ def facts(ids: Sequence[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, Derived
         derived.open_approvals += unapproved
         derived.sent_back += sent_back
         derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
+    others = dict(statements.fetch(_NEXT_TIMES, ids=list(held), now=now)) if held else {}
+    for workflow_id, until in held.items():
+        found[workflow_id].wake_at = min(until, others.get(workflow_id, until))
     return found
 
 

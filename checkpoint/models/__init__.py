@@ -8,6 +8,7 @@ from checkpoint.models.audit_anchor import AnchoredHead, AuditAnchor
 from checkpoint.models.case import Case
 from checkpoint.models.evidence import Evidence, EvidenceKind
 from checkpoint.models.intent import Intent
+from checkpoint.models.limit import Limit
 from checkpoint.models.policy_version import PolicyVersion
 from checkpoint.models.step import Activity, Step
 from checkpoint.models.stored_bytes import LoosePath, StoredBytes
@@ -30,6 +31,7 @@ __all__ = [
     "Evidence",
     "EvidenceKind",
     "Intent",
+    "Limit",
     "LoosePath",
     "PolicyVersion",
     "Step",

@@ -68,7 +68,10 @@ class Step(FSMModelMixin, models.Model):
 
     class Meta:
         ordering = ["position", "name"]
-        indexes = [models.Index(fields=["workflow", "position"], name="step_of_workflow")]
+        indexes = [
+            models.Index(fields=["workflow", "position"], name="step_of_workflow"),
+            models.Index(fields=["tool_version"], name="step_started", condition=models.Q(status="started")),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["workflow", "name"], condition=~models.Q(status="superseded"), name="step_name_once"

@@ -18,7 +18,8 @@ class Workflow(FSMModelMixin, models.Model):
 
     `status` is a function of the steps, approvals and cases (`states.workflow_status`); only `transitions` writes it.
     `wake_at` is the earliest time at which anybody can do anything for this workflow; null when only a person or the
-    agent can move it on. The sweeper and the claim read nothing else to find work.
+    agent can move it on. The sweeper and the claim read nothing else to find work. `held_by` names the tool at whose
+    limit the last claim stopped, so that whoever leaves a place there can pass it on.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -36,6 +37,7 @@ class Workflow(FSMModelMixin, models.Model):
     sealed = models.BooleanField(default=True)
     winding_down = models.BooleanField(default=False)
     wake_at = models.DateTimeField(null=True)
+    held_by = models.CharField(max_length=100, null=True)
     submitted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, db_index=False)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -50,6 +52,9 @@ class Workflow(FSMModelMixin, models.Model):
         indexes = [
             models.Index(fields=["team", "-id"], name="workflow_newest_of_team"),
             models.Index(fields=["wake_at"], name="workflow_due", condition=models.Q(wake_at__isnull=False)),
+            models.Index(
+                fields=["held_by", "wake_at"], name="workflow_held", condition=models.Q(held_by__isnull=False)
+            ),
         ]
         constraints = [
             models.CheckConstraint(
