@@ -23,7 +23,9 @@ class Policy:
 
     Attributes:
         max_attempts: executions of one step before a person is asked.
-        retry_base: wait before the second attempt; it doubles each time up to `retry_cap`.
+        retry_base: the longest wait before the second attempt; it doubles each time up to `retry_cap`.
+        retry_deadline: how long after the first attempt the step may be tried again. It counts anew, as the attempts
+            do, from the first attempt after a person said to try again.
         max_inspections: inspections after one attempt that may tell nothing before a person is asked; while the
             request can still land, nobody is asked, and there is one more once it cannot.
         verification_deadline: how long an outcome may stay invisible after the effect was committed.
@@ -32,6 +34,7 @@ class Policy:
     max_attempts: int = 3
     retry_base: float = 1.0
     retry_cap: float = 60.0
+    retry_deadline: float = 86_400.0
     max_inspections: int = 5
     inspection_base: float = 0.5
     inspection_cap: float = 30.0
@@ -46,9 +49,14 @@ class Policy:
         if 0 in (value for name, value in numbers.items() if name.endswith(("_base", "_cap", "max_attempts"))):
             raise ValueError("waits and attempts of a policy must be above 0, or the machine would spin")
 
-    def retry_wait(self, attempts: int) -> timedelta:
-        """Wait after the given number of attempts."""
-        return _backoff(self.retry_base, self.retry_cap, attempts)
+    def retry_wait(self, attempts: int, share: float) -> timedelta:
+        """Wait after the given number of attempts: full jitter, which keeps a thousand refused steps from coming back
+        in one moment ("Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+
+        Args:
+            share: of the longest wait, above 0 and at most 1; see `jitter.share_of`.
+        """
+        return max(_backoff(self.retry_base, self.retry_cap, attempts) * share, timedelta(milliseconds=1))
 
     def inspection_wait(self, inspections: int) -> timedelta:
         """Wait after the given number of inspections."""
@@ -193,7 +201,7 @@ def next_action(facts: StepFacts, contract: Contract, policy: Policy, now: datet
         case StepStatus.COMMITTED:
             return (_not_before(facts, now) or Verify()) if contract.can_verify else ConcludeVerified()
         case StepStatus.FAILED:
-            return _retry(facts, now)
+            return _retry(facts, policy, now)
         case StepStatus.UNCERTAIN | StepStatus.VERIFIED | StepStatus.ABANDONED | StepStatus.SUPERSEDED:
             return Nothing()
 
@@ -213,7 +221,7 @@ def after_inspection(
     quiet_at = _quiet_at(facts, contract)
     if isinstance(answer, Absent):
         return Wait(quiet_at) if asked_at < quiet_at else _after_absence(facts)
-    if facts.inspection_count < policy.max_inspections or _may_send_again(facts, contract, asked_at):
+    if facts.inspection_count < policy.max_inspections or _may_send_again(facts, contract, policy, asked_at):
         return Wait(asked_at + policy.inspection_wait(facts.inspection_count))
     return Wait(quiet_at) if asked_at < quiet_at else Ask(CaseReason.INSPECTION_INCONCLUSIVE)
 
@@ -237,10 +245,18 @@ def _not_before(facts: StepFacts, now: datetime) -> Wait | None:
     return Wait(facts.next_at) if facts.next_at is not None and facts.next_at > now else None
 
 
-def _retry(facts: StepFacts, now: datetime) -> Action:
-    if len(facts.attempts) >= facts.attempts_allowed:
+def _retry(facts: StepFacts, policy: Policy, now: datetime) -> Action:
+    """A wait that would end after the budget is not waited for: the question is asked at once."""
+    if _budget_spent(facts, policy, max(now, facts.next_at or now)):
         return Ask(CaseReason.RETRIES_EXHAUSTED)
     return _not_before(facts, now) or Start()
+
+
+def _budget_spent(facts: StepFacts, policy: Policy, at: datetime) -> bool:
+    if len(facts.attempts) >= facts.attempts_allowed:
+        return True
+    of_this_budget = facts.attempts[max(facts.attempts_allowed - policy.max_attempts, 0) :]
+    return bool(of_this_budget) and at >= of_this_budget[0].started_at + timedelta(seconds=policy.retry_deadline)
 
 
 def _after_interruption(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
@@ -256,7 +272,7 @@ def _after_interruption(facts: StepFacts, contract: Contract, policy: Policy, no
 def _inspect_or_send_again(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:
     if contract.can_inspect and facts.inspection_count < policy.max_inspections:
         return _not_before(facts, now) or Inspect()
-    if len(facts.attempts) >= facts.attempts_allowed:
+    if _budget_spent(facts, policy, now):
         return _look_or_ask(facts, contract, policy, now)
     quiet_at = _quiet_at(facts, contract)
     if now < quiet_at and not contract.concurrent_same_key_safe:
@@ -282,11 +298,11 @@ def _ask_about_unreadable(facts: StepFacts, now: datetime) -> Action:
     return Wait(over_at) if over_at > now else Ask(CaseReason.OUTCOME_UNKNOWN)
 
 
-def _may_send_again(facts: StepFacts, contract: Contract, now: datetime) -> bool:
+def _may_send_again(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> bool:
     return (
         contract.recovery is RecoveryClass.IDEMPOTENT
         and _key_remembered(facts, contract, now)
-        and len(facts.attempts) < facts.attempts_allowed
+        and not _budget_spent(facts, policy, now)
     )
 
 

@@ -30,6 +30,8 @@ from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
 from checkpoint.verdicts import conclude_failed, conclude_verified, open_case, step_facts
 
+LONGEST_RETRY_AFTER = 86_400.0  # seconds; a provider cannot put a step off for ever
+
 
 def record(changes: Changes, reports: Sequence[Report]) -> list[Claim]:
     """Records the reports; returns the verifications that the same holder goes on with under its fence."""
@@ -113,7 +115,8 @@ class _Recorder:
             if refused.code == ARTIFACT_MISMATCH:
                 open_case(self.changes, row, CaseReason.ARTIFACT_MISMATCH, self.attempts, said=refused.message)
         if refused.retry_after is not None:
-            row.next_at = self.changes.now + timedelta(seconds=min(refused.retry_after, 24 * 3600))
+            asked_for = self.changes.now + timedelta(seconds=min(max(refused.retry_after, 0.0), LONGEST_RETRY_AFTER))
+            row.next_at = max(asked_for, row.next_at or asked_for)  # at least; the policy's own wait may be longer
         if refused.permanent:
             row.attempts_allowed = row.attempt_count
 

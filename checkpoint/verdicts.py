@@ -5,6 +5,7 @@ from __future__ import annotations
 from checkpoint import attempt_log, evidence_log, fencing, pinned, step_rulings
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.decide import StepFacts
+from checkpoint.jitter import share_of
 from checkpoint.models import Ending
 from checkpoint.questions import Cut, Subject, ask
 from checkpoint.states import CASE_RULES, CaseReason, Standing, StepStatus
@@ -33,7 +34,7 @@ def conclude_failed(changes: Changes, row: StepRow, attempts: list[AttemptRow], 
             changes.end_attempt(attempt)
     policy = step_rulings.budgets(changes.workflows[row.workflow_id], row)
     changes.move(row, StepStatus.FAILED, verb="fail", reason=why)
-    row.next_at = changes.now + policy.retry_wait(row.attempt_count)
+    row.next_at = changes.now + policy.retry_wait(row.attempt_count, share_of(row.id, row.attempt_count))
 
 
 def conclude_verified(changes: Changes, row: StepRow, standing: Standing | None = None) -> None:

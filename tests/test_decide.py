@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import uuid
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +34,7 @@ from checkpoint.decide import (
     after_invisible,
     next_action,
 )
+from checkpoint.jitter import share_of
 from checkpoint.outcomes import Absent, Found, Inconclusive, Inspection, Pending, Receipt
 from checkpoint.states import STEP_TERMINAL, CaseReason, StepStatus
 
@@ -48,7 +53,17 @@ def at(seconds: float) -> datetime:
 moments = st.integers(-90, 90).map(at)
 waits = st.sampled_from([0.01, 1.0, 30.0])
 policies = st.builds(
-    Policy, st.integers(1, 4), waits, waits, st.integers(0, 4), waits, waits, waits, waits, st.sampled_from([0.0, 60.0])
+    Policy,
+    st.integers(1, 4),
+    waits,
+    waits,
+    st.sampled_from([30.0, 86_400.0]),
+    st.integers(0, 4),
+    waits,
+    waits,
+    waits,
+    waits,
+    st.sampled_from([0.0, 60.0]),
 )
 
 
@@ -296,8 +311,37 @@ def test_a_lookup_that_tells_nothing_becomes_a_question_once_there_were_enough_a
 
 @given(st.integers(0, 200), st.integers(0, 200))
 def test_backoff_grows_up_to_its_cap(times: int, more: int) -> None:
-    for wait in (POLICY.retry_wait, POLICY.inspection_wait, POLICY.verification_wait):
+    for wait in (partial(POLICY.retry_wait, share=1.0), POLICY.inspection_wait, POLICY.verification_wait):
         assert timedelta(0) < wait(times) <= wait(times + more) <= timedelta(seconds=POLICY.retry_cap)
+
+
+@given(st.integers(1, 200), st.floats(0, 1, exclude_min=True))
+def test_full_jitter_waits_a_share_of_the_backoff_and_never_not_at_all(attempts: int, share: float) -> None:
+    whole, wait = POLICY.retry_wait(attempts, 1.0), POLICY.retry_wait(attempts, share)
+    assert wait == max(whole * share, timedelta(milliseconds=1))
+
+
+@given(policies, all_facts, contracts(), st.integers(1, 4), moments)
+def test_nothing_is_tried_again_after_the_budget_of_time(
+    policy: Policy, facts: StepFacts, contract: Contract, granted: int, now: datetime
+) -> None:
+    """Counted from the first attempt since a person granted attempts anew; before that, earlier ones do not count."""
+    facts = replace(facts, status=StepStatus.FAILED, lease_until=None, attempts_allowed=len(facts.attempts) + granted)
+    own = facts.attempts[max(facts.attempts_allowed - policy.max_attempts, 0) :]
+    starts_at = max(now, facts.next_at or now)
+    over = bool(own) and starts_at >= own[0].started_at + timedelta(seconds=policy.retry_deadline)
+    action = next_action(facts, contract, policy, now)
+    assert (action == Ask(CaseReason.RETRIES_EXHAUSTED)) == over
+
+
+def test_shares_are_spread_evenly_and_the_same_for_the_same_attempt() -> None:
+    steps = [uuid.UUID(int=number) for number in range(4000)]
+    shares = [share_of(step, attempt) for step in steps for attempt in (1, 2)]
+    assert shares == [share_of(step, attempt) for step in steps for attempt in (1, 2)]
+    assert len(set(shares)) > 7990
+    tenths = Counter(math.ceil(share * 10) for share in shares)
+    assert set(tenths) == set(range(1, 11))
+    assert all(700 < count < 900 for count in tenths.values())
 
 
 # --- the table of DESIGN.md section 3, row by row

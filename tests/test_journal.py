@@ -13,6 +13,7 @@ from checkpoint.attempt_log import WAIT_FOR_WORD
 from checkpoint.calls import Claim
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.errors import ValueNotCanonical
+from checkpoint.jitter import share_of
 from checkpoint.models import Activity, Attempt, AuditEntry, Case, Evidence, Intent, Workflow
 from checkpoint.outcomes import (
     Absent,
@@ -28,6 +29,7 @@ from checkpoint.outcomes import (
 from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from tests import flush
+from tests.approval_driver import in_force
 from tests.journal_driver import (
     DEADLINE,
     KEYED,
@@ -190,6 +192,35 @@ class TestRefusals:
         assert driver.turn() == []
         time_machine.pass_seconds(11)
         driver.claim()
+
+    def test_retry_after_is_a_minimum_beside_the_policy_s_own_wait(self) -> None:
+        """Whatever share the policy waits: the later of the two counts, and a date in the past counts for nothing."""
+        in_force(retry_base=1000, retry_cap=1000)
+        waits = []
+        for retry_after in (0.0, -5.0, None, 50_000.0):
+            workflow, driver = submit(OPAQUE), JournalDriver()
+            driver.report(driver.claim(), Refused("slow down", retry_after=retry_after))
+            tried = step(workflow)
+            ended = Attempt.objects.get(step=tried).ended_at
+            assert tried.next_at is not None
+            assert ended is not None
+            waits.append(((tried.next_at - ended).total_seconds(), 1000 * share_of(tried.pk, 1)))
+        assert [wait for wait, _ in waits[:3]] == pytest.approx([own for _, own in waits[:3]])
+        assert waits[3][0] == pytest.approx(50_000)
+
+    def test_the_budget_of_time_is_spent_before_that_of_attempts(self, time_machine: MovableTime) -> None:
+        in_force(max_attempts=50, retry_deadline=300)
+        workflow, driver = submit(OPAQUE), JournalDriver()
+        for _ in range(3):
+            driver.report(driver.claim(), Refused("busy"))
+            time_machine.pass_seconds(100)
+        assert driver.turn() == []
+        assert case(workflow).reason == CaseReason.RETRIES_EXHAUSTED
+        answer(case(workflow), DecisionKind.RETRY)
+        driver.report(driver.claim(), Refused("busy", retry_after=200))
+        time_machine.pass_seconds(201)
+        driver.report(driver.claim(), Refused("busy", retry_after=200))
+        assert Case.objects.get(workflow=workflow, status=CaseStatus.OPEN).reason == CaseReason.RETRIES_EXHAUSTED
 
     def test_a_spent_budget_becomes_a_question_and_retry_grants_it_anew(self, time_machine: MovableTime) -> None:
         workflow, driver = submit(OPAQUE), JournalDriver()
