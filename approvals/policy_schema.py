@@ -57,7 +57,12 @@ _BUDGETS = {
     each.name: _whole(1, 1_000) if each.name in _COUNTS else {**_seconds(), "exclusiveMinimum": 0}
     for each in fields(Policy)
 }
-_LIMITS = {"in_flight": _whole(1, 1_000_000), "in_flight_per_workflow": _whole(1, 1_000_000)}
+_LIMITS = {
+    "in_flight": _whole(1, 1_000_000),
+    "in_flight_per_workflow": _whole(1, 1_000_000),
+    "starts_per_minute": {"type": "number", "minimum": 0.001, "maximum": 1_000_000},
+    "burst": _whole(1, 1_000_000),
+}
 _APPROVAL = _not_empty(
     {
         "scope": _one_of(Scope),

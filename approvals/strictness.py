@@ -124,6 +124,8 @@ def _limits(before: Limits, after: Limits) -> Limits:
     return Limits(
         in_flight=_lower(before.in_flight, after.in_flight),
         in_flight_per_workflow=_lower(before.in_flight_per_workflow, after.in_flight_per_workflow),
+        starts_per_minute=_lower(before.starts_per_minute, after.starts_per_minute),
+        burst=_lower(before.burst, after.burst),
     )
 
 

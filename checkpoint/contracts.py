@@ -29,6 +29,9 @@ class Reversibility(StrEnum):
     IRREVERSIBLE = "irreversible"
 
 
+_LIMITS = ("in_flight", "starts_per_minute", "burst")
+
+
 @dataclass(frozen=True)
 class Contract:
     """One set of promises. All times are seconds.
@@ -44,6 +47,9 @@ class Contract:
         can_verify: the tool can read the outcome by another path than the action.
         where_to_look: one sentence for the person who has to find out.
         link: optional address template; `{key}` and `{operation_id}` are filled in.
+        in_flight: so many of the tool's steps may be started at once, by all workers; None for no limit.
+        starts_per_minute: so many starts of the tool, by all workers; None for no limit.
+        burst: so many of these at once after a pause; None for two seconds' worth.
     """
 
     recovery: RecoveryClass
@@ -56,6 +62,9 @@ class Contract:
     can_verify: bool = False
     where_to_look: str = ""
     link: str = ""
+    in_flight: int | None = None
+    starts_per_minute: float | None = None
+    burst: int | None = None
 
     def __post_init__(self) -> None:
         if self.recovery is RecoveryClass.QUERYABLE and not self.can_inspect:
@@ -66,9 +75,17 @@ class Contract:
         if not all(map(math.isfinite, times)) or self.deadline <= 0 or min(times) < 0:
             raise ValueError("deadline must be above 0, settle and key_lifetime at least 0 seconds, all finite")
 
+        limits = [limit for limit in (self.in_flight, self.starts_per_minute, self.burst) if limit is not None]
+        if not all(math.isfinite(limit) and limit > 0 for limit in limits):
+            raise ValueError("in_flight, starts_per_minute and burst must be above 0 and finite, where they are given")
+
     def to_json(self) -> dict[str, Any]:
-        """The contract as JSON values, the form in which a tool version stores it."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        """The contract as JSON values, the form in which a tool version stores it.
+
+        Limits that are not given are left out: tools published before there were any have not changed.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in values.items() if value is not None or name not in _LIMITS}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Contract:

@@ -16,10 +16,11 @@ class LimitRow:
 
     tool: str
     place_at: datetime | None
+    paced_to: datetime | None
 
 
 _ADD = "INSERT INTO checkpoint_limit (tool) SELECT unnest(%(tools)s::text[]) ORDER BY 1 ON CONFLICT DO NOTHING"
-_LOCK = "SELECT tool, place_at FROM checkpoint_limit WHERE tool = ANY(%(tools)s) ORDER BY tool FOR UPDATE"
+_LOCK = "SELECT tool, place_at, paced_to FROM checkpoint_limit WHERE tool = ANY(%(tools)s) ORDER BY tool FOR UPDATE"
 _LOCK_FREE = f"{_LOCK} SKIP LOCKED"
 
 _IN_FLIGHT = """
@@ -32,8 +33,9 @@ SELECT workflow_id, count(*) FROM checkpoint_step
 WHERE workflow_id = ANY(%(workflows)s) AND status = 'started' GROUP BY workflow_id
 """
 _WRITE = """
-UPDATE checkpoint_limit AS stored SET place_at = changed.place_at
-FROM json_to_recordset(%(limits)s) AS changed(tool text, place_at timestamptz) WHERE stored.tool = changed.tool
+UPDATE checkpoint_limit AS stored SET place_at = changed.place_at, paced_to = changed.paced_to
+FROM json_to_recordset(%(limits)s) AS changed(tool text, place_at timestamptz, paced_to timestamptz)
+WHERE stored.tool = changed.tool
 """
 
 

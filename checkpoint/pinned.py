@@ -10,7 +10,7 @@ from typing import Any
 from checkpoint.contracts import Contract
 from checkpoint.decide import Policy
 from checkpoint.models import PolicyVersion, ToolVersion
-from checkpoint.rulings import Judge, Ruling, StepDescription, judge
+from checkpoint.rulings import Judge, Limits, Ruling, StepDescription, judge
 from checkpoint.step_rows import StepRow
 
 
@@ -70,3 +70,13 @@ def _contract(tool_version_id: uuid.UUID, variant: str) -> Contract:
 def contract(row: StepRow) -> Contract:
     """The contract that a prepared step pins."""
     return _contract(row.tool_version_id, row.variant)
+
+
+@lru_cache(maxsize=5000)
+def _limits(tool_version_id: uuid.UUID, variant: str) -> Limits:
+    return Limits().over(_contract(tool_version_id, variant))
+
+
+def limits(row: StepRow) -> Limits:
+    """The limits that the tool of a prepared step declares."""
+    return _limits(row.tool_version_id, row.variant)

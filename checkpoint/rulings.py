@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from checkpoint.contracts import Reversibility
+from checkpoint.contracts import Contract, Reversibility
 from checkpoint.decide import Policy
+from checkpoint.pacing import Rate
 from checkpoint.states import CASE_RULES, CaseReason, Decision
 
 APPROVER = "Approver"
@@ -97,10 +98,29 @@ class Limits:
     Attributes:
         in_flight: a step starts only while fewer steps of its tool than this are started, by all workers together.
         in_flight_per_workflow: a step starts only while fewer steps of its workflow than this are started.
+        starts_per_minute: so many starts of its tool, repeated ones too, by all workers together.
+        burst: so many of them at once after a pause; None for two seconds' worth.
     """
 
     in_flight: int | None = None
     in_flight_per_workflow: int | None = None
+    starts_per_minute: float | None = None
+    burst: int | None = None
+
+    @property
+    def rate(self) -> Rate | None:
+        """The rate of starts."""
+        return None if self.starts_per_minute is None else Rate.of(self.starts_per_minute, self.burst)
+
+    def over(self, contract: Contract) -> Limits:
+        """What holds for a step: where the policy says nothing, its tool's own limits do."""
+        own_rate = self.starts_per_minute is None
+        return Limits(
+            in_flight=contract.in_flight if self.in_flight is None else self.in_flight,
+            in_flight_per_workflow=self.in_flight_per_workflow,
+            starts_per_minute=contract.starts_per_minute if own_rate else self.starts_per_minute,
+            burst=contract.burst if own_rate and self.burst is None else self.burst,
+        )
 
 
 @dataclass(frozen=True)

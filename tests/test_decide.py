@@ -283,7 +283,8 @@ def test_waiting_comes_to_an_end(facts: StepFacts, contract: Contract, policy: P
 def test_a_refused_step_is_tried_again_until_its_budget_is_spent_and_then_asked_about(
     facts: StepFacts, contract: Contract, policy: Policy
 ) -> None:
-    action = next_action(replace(facts, status=S.FAILED, next_at=None), contract, policy, NOW)
+    patient = replace(policy, retry_deadline=86_400.0)
+    action = next_action(replace(facts, status=S.FAILED, next_at=None), contract, patient, NOW)
     spent = len(facts.attempts) >= facts.attempts_allowed
     assert action == (Ask(CaseReason.RETRIES_EXHAUSTED) if spent else Start())
 

@@ -1,10 +1,11 @@
-"""Limits in flight: no more at once than the policy lets, and a place that is left is passed on at once."""
+"""Limits: no more at once, and no more a minute, than the policy lets; a place that is left is passed on at once."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ from checkpoint import clock, limit_rows, limiting, statements
 from checkpoint.calls import Claim, Report
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.contracts import Variant
-from checkpoint.models import Activity, Approval, Limit, Step, Workflow
+from checkpoint.models import Activity, Approval, Attempt, Limit, Step, Workflow
 from checkpoint.outcomes import OutcomeUnknown, Receipt
 from checkpoint.states import StepStatus, WorkflowStatus
 from checkpoint.tool_versions import Declaration
@@ -151,6 +152,61 @@ class TestPerTool:
         )
         submit(KEYED, *batch(3))
         assert names(JournalDriver().turn()) == ["effect_0", "effect_2"]
+
+
+class TestRates:
+    def test_no_more_starts_than_the_rate_lets_by_all_workers_together(self, time_machine: MovableTime) -> None:
+        limit(starts_per_minute=60, burst=3)
+        for _ in range(8):
+            submit(KEYED)
+        assert len(JournalDriver().turn()) == 3
+        assert JournalDriver().turn() == []
+        time_machine.pass_seconds(120)  # however long the pause: not more than the burst
+        assert sum(len(JournalDriver().turn(hands=5)) for _ in range(3)) == 3
+
+    def test_those_that_wait_get_times_as_far_apart_as_the_rate_wants(self) -> None:
+        limit(starts_per_minute=1)
+        for _ in range(4):
+            submit(KEYED)
+        JournalDriver().turn()
+        first = Attempt.objects.get().started_at
+        held = Workflow.objects.exclude(held_by=None).order_by("wake_at")
+        waits = [(one.wake_at - first).total_seconds() for one in held if one.wake_at is not None]
+        assert waits == pytest.approx([60, 60, 60], abs=1)  # the line is never longer than a minute
+
+    def test_a_batch_starts_step_after_step(self, time_machine: MovableTime) -> None:
+        limit(starts_per_minute=60, burst=1)
+        workflow, driver = submit(KEYED, *batch(3)), JournalDriver()
+        for _ in range(3):
+            assert driver.report(driver.claim(), Receipt()) == []
+            time_machine.pass_seconds(1)
+        workflow.refresh_from_db()
+        assert workflow.status == WorkflowStatus.COMPLETED
+
+    def test_what_is_sent_again_counts_once_more(self, time_machine: MovableTime) -> None:
+        limit(starts_per_minute=0.1, burst=1)
+        submit(KEYED)
+        JournalDriver().claim()
+        time_machine.pass_seconds(100)
+        assert JournalDriver().turn() == []
+        time_machine.pass_seconds(501)
+        assert JournalDriver().claim().attempt_number == 2
+
+    def test_a_tool_s_own_limits_hold_until_a_policy_sets_others(self) -> None:
+        modest = replace(KEYED, in_flight=2, starts_per_minute=60.0, burst=3)
+        for _ in range(6):
+            submit(modest)
+        assert len(JournalDriver().turn()) == 2
+        limit(in_flight=4)
+        assert len(after_looking_again()) == 1  # the rate is still the tool's: the burst is used up
+        limit(in_flight=5, starts_per_minute=600, burst=50)
+        assert len(after_looking_again()) == 2
+
+
+def after_looking_again() -> list[Claim]:
+    """What is claimed once those that wait look again."""
+    Workflow.objects.exclude(held_by=None).update(wake_at=clock.now())
+    return JournalDriver().turn()
 
 
 class TestPerWorkflow:

@@ -182,6 +182,8 @@ def _step_lines(step: JudgedStep) -> Iterator[str]:
     yield f"{step.position}. {step.name} ({described}): {approval_in_words(step.ruling.approval)}"
     if step.ruling.limits.in_flight is not None:
         yield f"   at most {step.ruling.limits.in_flight} in flight"
+    if step.ruling.limits.starts_per_minute is not None:
+        yield f"   at most {step.ruling.limits.starts_per_minute:g} starts of its tool a minute"
     if step.ruling.limits.in_flight_per_workflow is not None:
         yield f"   at most {step.ruling.limits.in_flight_per_workflow} of its workflow in flight"
     if step.ruling.step_up:
