@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -26,6 +27,7 @@ from checkpoint.states import (
 from checkpoint.workflow_records import Records, front_position
 
 EVIDENCE_SHOWN = 5
+_WORTH_A_WORD = (StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.ABANDONED)
 _TO_START = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
 
 
@@ -110,7 +112,7 @@ def _sentence(records: Records) -> str:
     workflow, questions = records.workflow, sum(map(len, records.cases.values()))
     done = sum(step.status == StepStatus.VERIFIED for step in records.steps)
     planned = sum(step.status != StepStatus.SUPERSEDED for step in records.steps)
-    parts = [f"{done} of {planned} steps are verified."]
+    parts = [f"{done} of {planned} steps are verified{_others(records)}."]
     if questions:
         parts.append("1 question to a person is open." if questions == 1 else f"{questions} questions are open.")
     asked = {each.part_of_id or each.pk for each in records.requests.values() if each.status == ApprovalStatus.PENDING}
@@ -124,6 +126,13 @@ def _sentence(records: Records) -> str:
         sent_back = any(each.status == ApprovalStatus.RETURNED for each in records.requests.values())
         parts.append(f"It waits for its agent to {'change a step' if sent_back else 'go on or to seal the plan'}.")
     return " ".join(parts)
+
+
+def _others(records: Records) -> str:
+    """What a batch must not hide behind what went well: " (2 failed, 1 uncertain)"."""
+    counts = Counter(step.status for step in records.steps)
+    named = [f"{counts[status]} {status}" for status in _WORTH_A_WORD if counts[status]]
+    return f" ({', '.join(named)})" if named else ""
 
 
 def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:

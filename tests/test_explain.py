@@ -106,7 +106,7 @@ def test_an_open_question_comes_with_its_sentence_and_the_legal_answers() -> Non
         cases={"charge": [case]},
         status=WorkflowStatus.NEEDS_REVIEW,
     )
-    assert asked.sentence == "0 of 2 steps are verified. 1 question to a person is open."
+    assert asked.sentence == "0 of 2 steps are verified (1 uncertain). 1 question to a person is open."
     charge, mail = asked.steps
     assert charge.uncertain == "whether attempt 1 took effect"
     assert [(question.sentence, question.decisions) for question in charge.questions] == [
@@ -156,6 +156,12 @@ def test_a_refused_step_is_tried_again_after_its_wait_and_then_somebody_is_asked
 def test_a_workflow_that_winds_down_says_so() -> None:
     told = explained([step("pay", StepStatus.STARTED)], winding_down=True, status=WorkflowStatus.EXECUTING)
     assert "only what is in the air is still settled" in told.sentence
+
+
+def test_a_batch_hides_nothing_behind_what_went_well() -> None:
+    states = [*[StepStatus.VERIFIED] * 997, StepStatus.FAILED, StepStatus.FAILED, StepStatus.UNCERTAIN]
+    told = explained(step(f"mail_{number}", status) for number, status in enumerate(states))
+    assert told.sentence == "997 of 1000 steps are verified (2 failed, 1 uncertain)."
 
 
 def test_an_unsealed_plan_waits_for_its_agent() -> None:
