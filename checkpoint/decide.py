@@ -246,7 +246,7 @@ def _not_before(facts: StepFacts, now: datetime) -> Wait | None:
 
 
 def _retry(facts: StepFacts, policy: Policy, now: datetime) -> Action:
-    """A wait that would end after the budget is not waited for: the question is asked at once."""
+    """Where the wait ends after the budget, there is nothing to wait for."""
     if _budget_spent(facts, policy, max(now, facts.next_at or now)):
         return Ask(CaseReason.RETRIES_EXHAUSTED)
     return _not_before(facts, now) or Start()

@@ -220,6 +220,8 @@ class TestRefusals:
         driver.report(driver.claim(), Refused("busy", retry_after=200))
         time_machine.pass_seconds(201)
         driver.report(driver.claim(), Refused("busy", retry_after=200))
+        time_machine.pass_seconds(201)
+        assert driver.turn() == []
         assert Case.objects.get(workflow=workflow, status=CaseStatus.OPEN).reason == CaseReason.RETRIES_EXHAUSTED
 
     def test_a_spent_budget_becomes_a_question_and_retry_grants_it_anew(self, time_machine: MovableTime) -> None:
