@@ -69,7 +69,7 @@ def _verb[**P, R](verb: Callable[Concatenate[By, P], R]) -> Callable[Concatenate
     @wraps(verb)
     def run(by: By, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            _require_right(by)
+            administrator_of(by)
             with occasions.acting(by.actor, reason=_checked(by.reason)):
                 return once(by, *args, **kwargs)
         except (Forbidden, NotFound) as refusal:
@@ -117,7 +117,7 @@ def create_account(by: By, name: str, access: Access) -> tuple[User, str]:
 
     Raises Forbidden, ActionIncomplete (the name is taken or not allowed, or a group or team does not exist).
     """
-    _require_right(by)
+    administrator_of(by)
     if name.lower() in RESERVED:
         raise ActionIncomplete("name", f"{name!r} is what a part of the engine is called; choose another one.")
     account, password = User(username=name, is_active=access.active), secrets.token_urlsafe(12)
@@ -135,7 +135,7 @@ def create_account(by: By, name: str, access: Access) -> tuple[User, str]:
 @_verb
 def create_team(by: By, slug: str, name: str) -> Team:
     """A new team. Raises Forbidden, ActionIncomplete."""
-    _require_right(by)
+    administrator_of(by)
     team = Team(slug=slug, name=name.strip())
     try:
         validate_slug(slug)
@@ -159,7 +159,7 @@ def _locked(by: By, account_id: int) -> User:
     """The account under its lock. Of two administrators who disable each other the second one waits and is refused."""
     ids = [account_id, *([by.account.pk] if by.account else [])]
     rows = {user.pk: user for user in User.objects.select_for_update().filter(pk__in=ids).order_by("pk")}
-    administrator = _require_right(by)
+    administrator = administrator_of(by)
     if account_id not in rows:
         raise NotFound(f"There is no account {account_id}.")
     if administrator is not None and account_id == administrator.pk:
@@ -169,7 +169,7 @@ def _locked(by: By, account_id: int) -> User:
     return rows[account_id]
 
 
-def _require_right(by: By) -> User | None:
+def administrator_of(by: By) -> User | None:
     """The administrator as stored now: an account that was disabled or lost the right counts at once (S25)."""
     administrator = User.objects.get(pk=by.account.pk) if by.account else None
     admit(administrator, ADMINISTER_PEOPLE, action="administer people")

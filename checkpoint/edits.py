@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -35,10 +36,18 @@ class _Edit:
     actor: Actor
     reason: str
     user: User | None
+    alongside: Callable[[Step], None]
 
 
 def edit_step(
-    *, workflow_id: UUID, name: str, arguments: Document, actor: Actor, reason: str, user: User | None = None
+    *,
+    workflow_id: UUID,
+    name: str,
+    arguments: Document,
+    actor: Actor,
+    reason: str,
+    user: User | None = None,
+    alongside: Callable[[Step], None] = lambda step: None,
 ) -> Step:
     """Puts a step with other arguments into the place of one that was not sent, and has it asked about anew.
 
@@ -48,6 +57,8 @@ def edit_step(
     Args:
         arguments: with references to earlier results, as at submission.
         user: the account in whose name it is done, and whose rights count; None for the machine's operator.
+
+        alongside: writes what belongs to the edit, in its transaction; what it raises undoes both.
 
     Returns:
         The step that took the place.
@@ -60,7 +71,7 @@ def edit_step(
         AlreadyEnding: the workflow has ended, or is being wound down.
         EditRefused: the step was sent, nothing would change, or an earlier edit put this very call aside.
     """
-    return _edit(_Edit(workflow_id, name, arguments, actor, checked_reason(reason), user))
+    return _edit(_Edit(workflow_id, name, arguments, actor, checked_reason(reason), user, alongside))
 
 
 @one_transaction
@@ -79,6 +90,7 @@ def _edit(wanted: _Edit) -> Step:
     new = new_step(_read(wanted, workflow, steps, old), workflow, workflow.team)
     _check_is_new(old, new)
     _replace(changes, old, new, wanted.reason)
+    wanted.alongside(new)
     return new
 
 

@@ -231,3 +231,21 @@ class BytesNotKept(CheckpointError):
     """Bytes were brought, but not kept until their row could be written: bring them again."""
 
     code = "bytes_not_kept"
+
+
+class TokenRefused(CheckpointError):
+    """The token is none, has ended, or its account is disabled (HTTP 401); the message says which."""
+
+    code = "token_refused"
+
+
+class KeyReused(CheckpointError):
+    """The Idempotency-Key came before with another request (HTTP 422)."""
+
+    code = "idempotency_key_reused"
+
+
+class RequestUnderWay(Conflict):
+    """The first request under this Idempotency-Key has not been answered yet (HTTP 409)."""
+
+    code = "request_under_way"

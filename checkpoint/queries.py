@@ -154,6 +154,16 @@ def visible_evidence(person: Person, evidence_id: UUID) -> Evidence:
         raise NotFound(f"There is no evidence {evidence_id} that you may see.") from None
 
 
+def evidence_page(step: Step, *, before: UUID | None = None) -> Page[Evidence]:
+    """The newest evidence of a step, older than `before`, with its whole facts."""
+    found = step.evidence.order_by("-id")
+    if before is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found[: EVIDENCE_SHOWN + 1])
+    more = len(rows) > EVIDENCE_SHOWN
+    return Page(rows[:EVIDENCE_SHOWN], rows[EVIDENCE_SHOWN - 1].id if more else None)
+
+
 def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
     """The steps in the plan's order, those behind step `after`, with their records; payloads as previews.
 

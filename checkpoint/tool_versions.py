@@ -59,7 +59,7 @@ def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[
     contents = [_checked(declaration) for declaration in declarations]
     audit.open_streams([SYSTEM_STREAM])
     AuditStream.objects.select_for_update().get(pk=audit.SYSTEM_STREAM)  # one publisher at a time
-    in_force = {row.name: row.sha256 for row in _newest()}
+    in_force = {row.name: row.sha256 for row in newest_versions()}
     new = [
         ToolVersion.objects.create(sha256=sha256, **content)
         for content in contents
@@ -71,15 +71,16 @@ def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[
 
 def newest_tools() -> dict[str, PublishedTool]:
     """The newest published version of every tool, by name: what a plan is held against."""
-    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in _newest()}
+    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in newest_versions()}
 
 
 def newest_ids() -> dict[str, UUID]:
     """The id of the newest published version of every tool, by name."""
-    return dict(_newest().values_list("name", "pk"))
+    return dict(newest_versions().values_list("name", "pk"))
 
 
-def _newest() -> QuerySet[ToolVersion]:
+def newest_versions() -> QuerySet[ToolVersion]:
+    """The newest published version of every tool, by name."""
     return ToolVersion.objects.order_by("name", "-published_at", "-id").distinct("name")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import chain
 from uuid import UUID
@@ -41,11 +41,19 @@ def submit(plan: Plan, *, team: Team, actor: Actor, user: User | None = None) ->
 
 
 @one_transaction
-def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User | None = None) -> list[Workflow]:
+def submit_many(
+    plans: Sequence[Plan],
+    *,
+    team: Team,
+    actor: Actor,
+    user: User | None = None,
+    alongside: Callable[[list[Workflow]], None] = lambda stored: None,
+) -> list[Workflow]:
     """Stores several workflows, all or none.
 
     Args:
         user: the account in whose name it is done, and whose rights count; None for the machine's operator.
+        alongside: writes what belongs to the submission, in its transaction; what it raises undoes both.
 
     Raises:
         NotFound: the user does not see the team.
@@ -64,6 +72,7 @@ def submit_many(plans: Sequence[Plan], *, team: Team, actor: Actor, user: User |
         (new_intent(step, team) for step in steps if step.arguments is not None), batch_size=_BATCH
     )
     _audit(workflows, [len(steps) for steps in planned], actor, at)
+    alongside(workflows)
     doorbell.ring_on_commit()
     return workflows
 

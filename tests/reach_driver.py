@@ -18,6 +18,7 @@ from approvals.bulk import work
 from approvals.models import BulkItem
 from checkpoint import accounts
 from checkpoint.models import Case
+from tests.api_driver import Api
 from tests.console_driver import HTMX
 from tests.test_commands import Ended, run
 
@@ -58,7 +59,14 @@ class Channel(Protocol):
     def __init__(self, person: User | None) -> None: ...
 
 
-_STATUS = {200: Answer.DONE, 302: Answer.DONE, 401: Answer.STRANGER, 403: Answer.REFUSED, 404: Answer.ABSENT}
+_STATUS = {
+    200: Answer.DONE,
+    201: Answer.DONE,
+    302: Answer.DONE,
+    401: Answer.STRANGER,
+    403: Answer.REFUSED,
+    404: Answer.ABSENT,
+}
 
 
 class Page:
@@ -167,14 +175,40 @@ class CommandLine:
         return next(answer for said, answer in words.items() if said in ended.err)
 
 
+class Program:
+    """The API. An account that is disabled had its token from before."""
+
+    writes_down_reads = False
+
+    def __init__(self, person: User | None) -> None:
+        self.api = Api.of(person) if person is not None else Api(None)
+        self.api.headers |= FORGED_HEADERS
+
+    def view_workflow(self, world: World) -> Answer:
+        """Reads it."""
+        return _STATUS[self.api.get(f"workflows/{world.case.workflow_id}/").status_code]
+
+    def view_case(self, world: World) -> Answer:
+        """Reads it."""
+        return _STATUS[self.api.get(f"cases/{world.case.pk}/").status_code]
+
+    def decide_case(self, world: World) -> Answer:
+        """Confirms what the case asks about, knowing what reading it would show."""
+        step = world.case.step
+        sent = {"kind": "confirm", "step_version": step.version, "arguments_hash": step.arguments_hash}
+        return _STATUS[self.api.post(f"cases/{world.case.pk}/decision/", sent | {"reason": "I looked."}).status_code]
+
+
 _TABLES = """
 SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
-AND c.relname NOT IN ('checkpoint_auditentry', 'checkpoint_auditstream', 'django_session') ORDER BY 1
+AND c.relname NOT IN (
+  'checkpoint_auditentry', 'checkpoint_auditstream', 'checkpoint_apitoken', 'django_session'
+) ORDER BY 1
 """
 
 
 def record() -> str:
-    """Everything in the database but sessions and the audit, as a hash."""
+    """Everything in the database but sessions, the use of tokens and the audit, as a hash."""
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         names = [name for (name,) in cursor.fetchall()]

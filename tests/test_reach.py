@@ -18,11 +18,17 @@ from checkpoint.errors import Forbidden
 from checkpoint.people import Actor
 from tests import factories
 from tests.audit_driver import system_entries
-from tests.reach_driver import Answer, Bulk, CommandLine, Fragment, Page, World, record
+from tests.reach_driver import Answer, Bulk, CommandLine, Fragment, Page, Program, World, record
 
 pytestmark = pytest.mark.usefixtures("database")
 
-CHANNELS: dict[str, type[Any]] = {"page": Page, "fragment": Fragment, "bulk": Bulk, "command": CommandLine}
+CHANNELS: dict[str, type[Any]] = {
+    "page": Page,
+    "fragment": Fragment,
+    "bulk": Bulk,
+    "command": CommandLine,
+    "api": Program,
+}
 
 ROLES = ("anonymous", "Operator", "Approver", "Auditor", "Admin", "Agent", "disabled", "none")
 _LETTERS = {"+": Answer.DONE, "4": Answer.ABSENT, "3": Answer.REFUSED, "?": Answer.STRANGER}

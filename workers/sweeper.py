@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from checkpoint import leases
+from checkpoint import kept_replies, leases
 
 
 def sweep() -> bool:
-    """Ends dead processes and wakes what was left alone; returns whether anything can be moved now."""
+    """Ends dead processes, wakes what was left alone, forgets old replies; returns whether anything can move now."""
     leases.end_dead_processes()
     leases.wake_workflows_left_alone()
+    kept_replies.collect()
     return leases.anything_due()

@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django_htmx",
     "rest_framework",
+    "drf_spectacular",
 ]
 
 MIDDLEWARE = [
@@ -160,4 +161,27 @@ SECURE_CSP = {
     "form-action": [CSP.SELF],
     "base-uri": [CSP.NONE],
     "frame-ancestors": [CSP.NONE],
+}
+
+# The API. A rate is counted by each web process, for each token.
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["checkpoint.api.authentication.BearerToken"],
+    "DEFAULT_PERMISSION_CLASSES": ["checkpoint.api.authentication.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["checkpoint.api.authentication.RateOfToken"],
+    "DEFAULT_THROTTLE_RATES": {"token": environment.text("CHECKPOINT_API_RATE", "6000/minute")},
+    "DEFAULT_PARSER_CLASSES": ["checkpoint.api.bodies.JsonDocument"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "checkpoint.api.problems.answer",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Checkpoint",
+    "DESCRIPTION": "Durable, reviewable side effects for AI agents.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_PUBLIC": True,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {},
 }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
+
+from checkpoint.api.index import NoSuchAddress
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include("checkpoint.api.urls")),
+    path("api/v1/", include("approvals.api.urls")),
+    re_path(r"^api/", NoSuchAddress.as_view()),
     path("", include("checkpoint.console.urls")),
     path("", include("approvals.console.urls")),
 ]

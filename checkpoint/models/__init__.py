@@ -1,5 +1,6 @@
 """The durable record, one noun a file."""
 
+from checkpoint.models.api_token import ApiToken, Scope
 from checkpoint.models.approval import Approval
 from checkpoint.models.artifact import Artifact
 from checkpoint.models.attempt import Attempt, Ending
@@ -8,6 +9,7 @@ from checkpoint.models.audit_anchor import AnchoredHead, AuditAnchor
 from checkpoint.models.case import Case
 from checkpoint.models.evidence import Evidence, EvidenceKind
 from checkpoint.models.intent import Intent
+from checkpoint.models.kept_reply import KeptReply
 from checkpoint.models.limit import Limit
 from checkpoint.models.policy_version import PolicyVersion
 from checkpoint.models.step import Activity, Step
@@ -20,6 +22,7 @@ from checkpoint.models.workflow import Workflow
 __all__ = [
     "Activity",
     "AnchoredHead",
+    "ApiToken",
     "Approval",
     "Artifact",
     "Attempt",
@@ -31,9 +34,11 @@ __all__ = [
     "Evidence",
     "EvidenceKind",
     "Intent",
+    "KeptReply",
     "Limit",
     "LoosePath",
     "PolicyVersion",
+    "Scope",
     "Step",
     "StoredBytes",
     "Team",

@@ -1,0 +1,144 @@
+"""What the API shows of each noun, in types that OpenAPI can tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from checkpoint.models import Artifact, Attempt, Evidence, Step, ToolVersion, Workflow
+
+
+@extend_schema_field({})
+class JsonText(serializers.Field[Any, Any, Any, Any]):
+    """Canonical JSON that is stored as text, shown as JSON."""
+
+    def to_representation(self, value: str) -> Any:
+        """The value; a null stays one."""
+        return json.loads(value) if value else None
+
+
+class WorkflowInList(serializers.ModelSerializer[Workflow]):
+    """A workflow without its payloads; of the goal only the beginning."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:workflow", lookup_url_kwarg="workflow_id")
+    team = serializers.SlugField(source="team.slug")
+    goal = serializers.CharField(source="goal_preview")
+    submitted_by = serializers.CharField(source="submitted_by.username", default=None)
+    asked = serializers.BooleanField(help_text="Whether people are asked something about it.")
+
+    class Meta:
+        model = Workflow
+        fields = (
+            "id", "url", "team", "kind", "goal", "status", "version", "sealed", "winding_down", "asked",
+            "submitted_by", "created_at", "updated_at", "ended_at",
+        )  # fmt: skip
+
+
+class WorkflowShown(serializers.ModelSerializer[Workflow]):
+    """A workflow without its input."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:workflow", lookup_url_kwarg="workflow_id")
+    steps_url = serializers.HyperlinkedIdentityField(view_name="api:steps", lookup_url_kwarg="workflow_id")
+    team = serializers.SlugField(source="team.slug")
+    policy_version = serializers.IntegerField(source="policy_version.number")
+    submitted_by = serializers.CharField(source="submitted_by.username", default=None)
+
+    class Meta:
+        model = Workflow
+        fields = (
+            "id", "url", "steps_url", "team", "kind", "goal", "constraints", "input_hash", "prompt_version",
+            "policy_version", "status", "version", "sealed", "winding_down", "submitted_by",
+            "created_at", "updated_at", "ended_at",
+        )  # fmt: skip
+
+
+class StepInList(serializers.ModelSerializer[Step]):
+    """A step without its payloads."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:step", lookup_url_kwarg="step_id")
+    tool = serializers.CharField(source="tool_version.name")
+    tool_version = serializers.CharField(source="tool_version.version")
+
+    class Meta:
+        model = Step
+        fields = (
+            "id", "url", "name", "position", "tool", "tool_version", "variant", "status", "version", "standing",
+            "arguments_hash", "idempotency_key", "operation_id", "attempt_count", "committed_at", "verified_at",
+        )  # fmt: skip
+
+
+class AttemptShown(serializers.ModelSerializer[Attempt]):
+    """One try at executing a step."""
+
+    class Meta:
+        model = Attempt
+        fields = ("number", "fence", "started_at", "deadline_at", "ended_at", "ending", "applied", "detail")
+
+
+class StepShown(StepInList):
+    """A step with its arguments and attempts. `arguments` is null while they wait for earlier results."""
+
+    arguments = JsonText()
+    planned_arguments = JsonText(source="template")
+    attempts = AttemptShown(many=True)
+    evidence_url = serializers.HyperlinkedIdentityField(view_name="api:evidence", lookup_url_kwarg="step_id")
+
+    class Meta(StepInList.Meta):
+        fields = (*StepInList.Meta.fields, "arguments", "planned_arguments", "attempts", "evidence_url")  # type: ignore[assignment]  # a longer tuple
+
+
+class EvidenceShown(serializers.ModelSerializer[Evidence]):
+    """One fact with its source, time and standing. What tools and providers said in it is not to be trusted."""
+
+    facts = JsonText()
+
+    class Meta:
+        model = Evidence
+        fields = (
+            "id", "kind", "finding", "source", "standing", "attempt_number", "fence", "operation_id", "facts",
+            "sha256", "observed_at",
+        )  # fmt: skip
+
+
+class ArtifactShown(serializers.ModelSerializer[Artifact]):
+    """An artifact's row; its bytes are elsewhere."""
+
+    class Meta:
+        model = Artifact
+        fields = ("id", "name", "media_type", "sha256", "size", "created_at")
+
+
+class ToolShown(serializers.ModelSerializer[ToolVersion]):
+    """The version of a tool that is in force, with the JSON Schema of its arguments and what each variant promises."""
+
+    class Meta:
+        model = ToolVersion
+        fields = ("name", "version", "summary", "schema", "variants", "sha256", "published_at")
+
+
+class Submitted(serializers.Serializer[Any]):
+    """What was stored."""
+
+    id = serializers.UUIDField()
+    url = serializers.CharField()
+    status = serializers.CharField()
+    steps = serializers.IntegerField()
+
+
+class ProblemShown(serializers.Serializer[Any]):
+    """Problem details (RFC 9457)."""
+
+    type = serializers.CharField(help_text="urn:checkpoint:problem: and the code.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="What happened and what to do next.")
+    instance = serializers.CharField(help_text="urn:checkpoint:request: and the request id.")
+    code = serializers.CharField(help_text="Stays the same from release to release.")
+    faults = serializers.ListField(
+        child=serializers.DictField(child=serializers.CharField()),
+        required=False,
+        help_text="Of a body: each fault's place as a JSON pointer (RFC 6901), and what is wrong there.",
+    )

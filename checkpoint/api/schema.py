@@ -1,0 +1,70 @@
+"""Parts of the OpenAPI document that several views share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from rest_framework import serializers
+
+from checkpoint.api.problems import MEDIA_TYPE
+from checkpoint.api.representations import ProblemShown
+
+KEY = OpenApiParameter(
+    "Idempotency-Key",
+    location=OpenApiParameter.HEADER,
+    required=True,
+    description="Names this request, for instance a UUID. Sent again under the same key it is carried out once, and "
+    "answered the same, with Idempotency-Replayed: true. Replies are kept for seven days.",
+)
+DOCUMENT: dict[str, Any] = {
+    "application/json": {"type": "object", "description": "A workflow, as docs/submitting-a-workflow.md describes it."},
+    "application/yaml": {"type": "object"},
+}
+REASON: dict[str, Any] = {
+    "application/json": {
+        "type": "object",
+        "required": ["reason"],
+        "additionalProperties": False,
+        "properties": {"reason": {"type": "string", "description": "Why; kept in the audit trail."}},
+    }
+}
+EDIT: dict[str, Any] = {
+    "application/json": {
+        "type": "object",
+        "required": ["arguments", "reason"],
+        "additionalProperties": False,
+        "properties": {
+            "arguments": {"type": "object", "description": "All of them, with references as at submission."},
+            "reason": {"type": "string", "description": "Why; kept in the audit trail."},
+        },
+    }
+}
+EXPLANATION = OpenApiResponse({"type": "object", "additionalProperties": True})
+
+_PROBLEM_TEXTS = {
+    400: "The request cannot be read, or a header is missing.",
+    401: "No token, or one that has ended.",
+    403: "You see it, but may not do this; or the token lacks the scope.",
+    404: "There is no such thing that you may see.",
+    409: "It moved on, or its state does not allow this.",
+    412: "If-Match names another version.",
+    413: "The body is too large.",
+    415: "The body is of a kind that is not read here.",
+    422: "The body has faults, or the Idempotency-Key came with another request.",
+    429: "Too many requests; Retry-After says when.",
+}
+PROBLEMS: dict[Any, Any] = {
+    (status, MEDIA_TYPE): OpenApiResponse(ProblemShown, description=text) for status, text in _PROBLEM_TEXTS.items()
+}
+
+
+def pages_of(serializer: type[serializers.BaseSerializer[Any]]) -> serializers.Serializer[Any]:
+    """The schema of a page of such rows."""
+    return inline_serializer(
+        f"PageOf{serializer.__name__}",
+        {
+            "items": serializer(many=True),
+            "next": serializers.CharField(allow_null=True, help_text="Address of the next page; null on the last."),
+        },
+    )

@@ -1,0 +1,25 @@
+"""Addresses under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+from drf_spectacular.views import SpectacularJSONAPIView
+
+from checkpoint.api import index, steps, tools, workflows
+
+app_name = "api"
+
+urlpatterns = [
+    path("", index.Index.as_view(), name="index"),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("workflows/", workflows.Workflows.as_view(), name="workflows"),
+    path("workflows/<uuid:workflow_id>/", workflows.OneWorkflow.as_view(), name="workflow"),
+    path("workflows/<uuid:workflow_id>/explanation/", workflows.Explanation.as_view(), name="explanation"),
+    path("workflows/<uuid:workflow_id>/abandonment/", workflows.Abandonment.as_view(), name="abandonment"),
+    path("workflows/<uuid:workflow_id>/steps/", steps.Steps.as_view(), name="steps"),
+    path("workflows/<uuid:workflow_id>/steps/<str:name>/edit/", steps.StepEdit.as_view(), name="edit"),
+    path("steps/<uuid:step_id>/", steps.OneStep.as_view(), name="step"),
+    path("steps/<uuid:step_id>/evidence/", steps.StepEvidence.as_view(), name="evidence"),
+    path("tools/", tools.Tools.as_view(), name="tools"),
+    path("tools/<str:name>/", tools.OneTool.as_view(), name="tool"),
+]
