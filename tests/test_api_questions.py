@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from approvals.models import Decision, Signature
 from checkpoint.models import Case, Step
-from checkpoint.states import ApprovalStatus, CaseStatus
+from checkpoint.states import ApprovalStatus, CaseStatus, StepStatus
 from tests import approval_driver, factories
 from tests.api_driver import Api
 from tests.journal_driver import effect
@@ -32,7 +32,7 @@ def api(ann: User) -> Api:
 @pytest.fixture
 def case(ann: User) -> Case:
     """An open case that she may decide."""
-    return factories.case(factories.step(factories.workflow(team=ann.teams.get()), "uncertain"))
+    return factories.case(factories.step(factories.workflow(team=ann.teams.get()), StepStatus.UNCERTAIN))
 
 
 def confirm(api: Api, case: Case, **changes: Any) -> Any:
