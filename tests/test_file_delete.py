@@ -189,19 +189,24 @@ class TestAfterACrash:
         assert tool.execute(arguments(), replace(made, attempt=2)) == Receipt(OLD, FACTS)
         assert (root / "a/b.txt").read_text() == "newer"
 
+    @pytest.mark.parametrize("later", ["deletes it", "is refused"])
     def test_an_attempt_that_was_paused_before_its_move_cannot_move_any_more(
-        self, tool: FileDelete, root: Path
+        self, tool: FileDelete, root: Path, later: str
     ) -> None:
-        made = call(seconds=60)
+        made = call()
         paused = crashed_execute(root, "file.delete/noted", made.key, "STOP")
         try:
             os.waitpid(paused.pid, os.WUNTRACED)
-            tool.execute(arguments(), replace(made, attempt=2))
-            (root / "a/b.txt").write_text("newer")
+            if later == "deletes it":
+                tool.execute(arguments(), replace(made, attempt=2))
+                (root / "a/b.txt").write_text("newer")
+            else:
+                with pytest.raises(NotApplied):
+                    tool.execute(arguments(sha256="0" * 64), replace(made, attempt=2))
         finally:
             paused.send_signal(signal.SIGCONT)
         assert paused.wait(60) == 1
-        assert (root / "a/b.txt").read_text() == "newer"
+        assert (root / "a/b.txt").read_text() == ("newer" if later == "deletes it" else "old")
 
 
 def test_a_file_that_was_replaced_twice_is_kept_and_a_person_is_told_where(root: Path, tool: FileDelete) -> None:
