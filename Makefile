@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench explore
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench explore simulate
 
 up:
 	$(RUNTIME)
@@ -58,6 +58,11 @@ bench:
 explore:
 	$(DEVELOPMENT)
 	@$(PYTHON_ENV)/python -m tests.proof.explore $(ARGS)
+
+# Histories of many workers under faults, each from one seed: make simulate SEEDS=2000
+simulate:
+	$(DEVELOPMENT)
+	@$(PYTHON_ENV)/python -m tests.proof.simulate --seeds $(or $(SEEDS),2000)
 
 # The pictures in docs/.
 screenshots:

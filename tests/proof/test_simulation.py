@@ -1,0 +1,51 @@
+"""Histories of many workers, each from one seed. `make simulate SEEDS=2000` plays more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from checkpoint.config.embedded_postgres import Addresses
+from tests.proof import moved_time, mutations
+from tests.proof.invariants import the_audit_chain_holds
+from tests.proof.simulated_provider import CONTRACTS
+from tests.proof.simulation import REPLAY, simulate
+from tests.proof.stage import Stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+SEEDS = range(40)
+
+
+@pytest.fixture
+def stage(database: Addresses) -> Iterator[Stage]:
+    made = Stage(database.owner)
+    yield made
+    made.close()
+    moved_time.restore(database.owner)
+
+
+def test_no_seed_violates_a_law(stage: Stage) -> None:
+    for seed in SEEDS:
+        assert simulate(stage, seed) == [], f"play it again: {REPLAY.format(seed=seed)}"
+    assert the_audit_chain_holds() == []
+
+
+@pytest.mark.parametrize(
+    ("take_out", "tools"),
+    [
+        (mutations.without_the_fence, tuple(CONTRACTS)),
+        (mutations.without_the_workflow_lock, tuple(CONTRACTS)),
+        (mutations.without_the_settle_wait, ("sim.queryable",)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_simulation_notices_a_missing_safeguard(
+    stage: Stage, take_out: mutations.TakeOut, tools: tuple[str, ...]
+) -> None:
+    """And with it the same seed violates nothing."""
+    with mutations.restored():
+        take_out()
+        noticed_by = next(seed for seed in SEEDS if simulate(stage, seed, tools))
+    assert simulate(stage, noticed_by, tools) == []
