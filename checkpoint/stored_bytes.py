@@ -153,7 +153,7 @@ def _take_away(path: str) -> None:
     """The bytes first, then what is known of them. A storage that is away is asked again the next time."""
     try:
         default_storage.delete(path)
-    except OSError as error:
+    except Exception as error:  # every storage has errors of its own, and none of them may hold up the other paths
         log.warning("%s could not be taken away: %s", path, error)
         return
     LoosePath.objects.filter(pk=path).delete()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.storage import default_storage
 from django.db import IntegrityError
 
 from checkpoint import artifacts, clock, stored_bytes
@@ -109,6 +110,26 @@ def test_an_upload_that_takes_longer_than_the_grace_time_is_refused(
     monkeypatch.setattr(stored_bytes, "_upload", slow)
     with pytest.raises(BytesNotKept):
         artifacts.keep_bytes([BYTES], largest=len(BYTES))
+    assert files(folder) == []
+
+
+def test_one_path_that_cannot_be_taken_away_holds_up_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(2):
+        artifacts.keep_bytes([BYTES, bytes([number])], largest=len(BYTES) + 1)
+    age()
+    delete = default_storage.delete
+    refused: list[str] = []
+
+    def away(path: str) -> None:
+        if not refused:
+            refused.append(path)
+            raise RuntimeError("the storage has errors of its own")
+        delete(path)
+
+    monkeypatch.setattr(default_storage, "delete", away, raising=False)
+    stored_bytes.collect()
+    assert [path.relative_to(folder).as_posix() for path in files(folder)] == refused
+    stored_bytes.collect()
     assert files(folder) == []
 
 
