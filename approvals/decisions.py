@@ -15,11 +15,20 @@ from django.contrib.auth.models import User
 
 from approvals import case_work, notices, signatures, step_up
 from approvals.models import Decision, Signature
+from approvals.repetitions import recorded_before
 from approvals.signatures import GivenAnswer
 from approvals.step_up import UNKNOWN, Authentication
 from checkpoint import denials, doorbell, reasons, recovery, step_rows, transitions
 from checkpoint.canonical import string_problem
-from checkpoint.errors import CaseClosed, DecisionIncomplete, DecisionNotAllowed, Forbidden, NotFound, StaleView
+from checkpoint.errors import (
+    AlreadyAnswered,
+    CaseClosed,
+    DecisionIncomplete,
+    DecisionNotAllowed,
+    Forbidden,
+    NotFound,
+    StaleView,
+)
 from checkpoint.models import Case
 from checkpoint.states import CASE_RULES, CaseReason, CaseStatus
 from checkpoint.states import Decision as DecisionKind
@@ -70,6 +79,7 @@ def decide(
         StaleView: the step moved on since the person looked (S11, S12).
         DecisionNotAllowed: the case's reason, or the policy in force, does not allow this answer.
         AlreadySigned: the person gave another answer before, which still waits for other people.
+        AlreadyAnswered: the person gave this answer before, with other words; the message says with which.
     """
     given = GivenAnswer(
         case_id,
@@ -104,7 +114,7 @@ def _decide(given: GivenAnswer, alongside: Callable[[Answered], None]) -> Answer
     waits, signed = signatures.missing(case, given.kind, given.person), signatures.on(case)
     own = signatures.of_person(signed, given.person)
     if waits and own is not None:
-        return own
+        return _repeated(own, given)
     known = _authenticated(case, given, changes)
     if waits:
         answered: Answered = signatures.sign(changes, case, given, known)
@@ -144,11 +154,19 @@ def _earlier_answer(case: Case, given: GivenAnswer) -> Answered:
     """What this person answered before, where it is the same; it may be the first of the signatures that decided."""
     decision = Decision.objects.filter(case=case, kind=given.kind).first()
     if decision is not None and decision.person_id == given.person.pk:
-        return decision
+        return _repeated(decision, given)
     own = Signature.objects.filter(case=case, kind=given.kind, person=given.person).last()
     if decision is not None and own is not None:
-        return own
+        return _repeated(own, given)
     raise CaseClosed(case_work.how_it_closed(case))
+
+
+def _repeated(earlier: Answered, given: GivenAnswer) -> Answered:
+    """The answer that was given before, where the repetition says nothing that it does not. Raises AlreadyAnswered."""
+    if given.reason == earlier.reason and given.operation_id in ("", earlier.operation_id):
+        return earlier
+    at = earlier.decided_at if isinstance(earlier, Decision) else earlier.signed_at
+    raise AlreadyAnswered(recorded_before(earlier.kind, at, earlier.reason))
 
 
 def _check_complete(request: GivenAnswer) -> None:

@@ -17,9 +17,10 @@ from approvals import notices, permits, signatures, step_up
 from approvals.locked_requests import LockedRequest, complete_reason, end_step, how_it_ended, lock
 from approvals.models import Decision
 from approvals.permissions import DECIDE_APPROVAL
+from approvals.repetitions import recorded_before
 from approvals.step_up import UNKNOWN, Authentication
 from checkpoint import denials, doorbell, step_rows, step_rulings
-from checkpoint.errors import ApprovalClosed, DecisionNotAllowed, Forbidden, StaleView
+from checkpoint.errors import AlreadyAnswered, ApprovalClosed, DecisionNotAllowed, Forbidden, StaleView
 from checkpoint.models import Approval
 from checkpoint.people import Actor
 from checkpoint.permissions import Person
@@ -76,6 +77,7 @@ def answer(
         Forbidden: this person may see it but not answer it (`permits.refusal`).
         AuthenticateAgain: the policy wants the person to have authenticated again shortly before.
         DecisionIncomplete: no reason, or it is too long.
+        AlreadyAnswered: the person gave this answer before, with other words; the message says with which.
         ApprovalClosed: it was answered, used, withdrawn or ran out already (S11, S13, S19).
         StaleView: the arguments are not those that the person was shown.
         DecisionNotAllowed: another kind; or changes are asked for of what was sent already.
@@ -94,8 +96,7 @@ def _answer(given: _Answer) -> Decision:
     person = User.objects.get(pk=given.person.pk)
     changes, request = lock(given.approval_id, person, given.actor)
     approval = request.asked_about
-    earlier = Decision.objects.filter(approval=approval, person=person, kind=given.kind).first()
-    if earlier is not None:
+    if earlier := _earlier(approval, given):
         return earlier
     rule = ApprovalRule.from_json(approval.rule)
     _check_open(approval, changes)
@@ -116,6 +117,14 @@ def _answer(given: _Answer) -> Decision:
     given.alongside(decision)
     doorbell.ring_on_commit()
     return decision
+
+
+def _earlier(approval: Approval, given: _Answer) -> Decision | None:
+    """The same answer of the same person, if there is one. Raises AlreadyAnswered where its words were others."""
+    earlier = Decision.objects.filter(approval=approval, person=given.person, kind=given.kind).first()
+    if earlier is not None and earlier.reason != given.reason:
+        raise AlreadyAnswered(recorded_before(earlier.kind, earlier.decided_at, earlier.reason))
+    return earlier
 
 
 def _check_complete(given: _Answer) -> None:

@@ -161,6 +161,12 @@ class AlreadyEscalated(Conflict):
     code = "already_escalated"
 
 
+class AlreadyAnswered(Conflict):
+    """The person gave this answer before, with other words; the message says which words stand."""
+
+    code = "already_answered"
+
+
 class AlreadySigned(Conflict):
     """The person has answered this case, and another person's answer is needed; the message says what was answered."""
 

@@ -28,7 +28,15 @@ from approvals.models import BulkItem, BulkJob, Decision, Signature
 from approvals.step_up import Authentication
 from checkpoint import clock, crash_points, occasions
 from checkpoint.clock import Now
-from checkpoint.errors import ApprovalClosed, CaseClosed, CheckpointError, DecisionNotAllowed, Forbidden, StaleView
+from checkpoint.errors import (
+    AlreadyAnswered,
+    ApprovalClosed,
+    CaseClosed,
+    CheckpointError,
+    DecisionNotAllowed,
+    Forbidden,
+    StaleView,
+)
 from checkpoint.rulings import ApprovalRule
 from checkpoint.states import ApprovalStatus
 from checkpoint.states import Decision as DecisionKind
@@ -102,7 +110,7 @@ def _answer(job: BulkJob, listed: Listed) -> None:
         _decide(job, listed)
     except _Stopped:
         return
-    except (CaseClosed, ApprovalClosed, StaleView) as moved:
+    except (AlreadyAnswered, CaseClosed, ApprovalClosed, StaleView) as moved:
         _settle(listed, BulkResult.MOVED, str(moved))
     except CheckpointError as refusal:
         _settle(listed, BulkResult.REFUSED, str(refusal))

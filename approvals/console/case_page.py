@@ -9,7 +9,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from approvals import assignments, queries, review_queue, signatures, similar_cases, snoozes
+from approvals import assignments, queries, question_list, signatures, similar_cases, snoozes
 from approvals.consequences import HAPPENING
 from approvals.console import passwords
 from approvals.console.answers import Answer, Typed, arguments_intact, contract_of, offered
@@ -60,7 +60,7 @@ def act(
         form: its name in FORMS, or the kind of answer.
         anchor: where on the page a browser without JavaScript goes afterwards.
     """
-    if request.method == "GET":
+    if request.method != "POST":
         return redirect("case", case_id)
     try:
         verb()
@@ -128,7 +128,8 @@ def _context(found: Case, request: HttpRequest, typed: Typed) -> dict[str, Any]:
         "barred": barred,
         "needs_password": bool(answers) and not passwords.is_recent(request) and signatures.wants_step_up(found),
         "typed": typed,
-        "next_case": None if is_open else review_queue.queue(person).rows[:1],
+        "typed_lost": not any(answer.kind == typed.kind and not answer.withheld for answer in answers),
+        "following": None if is_open else question_list.next_question(person),
         "other_case": queries.open_case_of_step(found),
         "happening": HAPPENING[StepStatus(found.step.status)],
         "settled": not is_open and found.step.status in STEP_TERMINAL,
