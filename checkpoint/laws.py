@@ -82,8 +82,8 @@ END $$;
 COMPLETED_HAS_STEPS = """
 CREATE FUNCTION checkpoint_completed_has_steps() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF NOT EXISTS (SELECT FROM checkpoint_step WHERE workflow_id = NEW.id) THEN
-    RAISE EXCEPTION 'checkpoint law completed_has_steps: workflow % has no steps', NEW.id
+  IF NOT EXISTS (SELECT FROM checkpoint_step WHERE workflow_id = NEW.id AND status = 'verified') THEN
+    RAISE EXCEPTION 'checkpoint law completed_has_steps: workflow % has no steps that were verified', NEW.id
       USING ERRCODE = 'integrity_constraint_violation';
   END IF;
   RETURN NEW;

@@ -193,6 +193,10 @@ def test_a_workflow_without_steps_does_not_complete(raw: RawSession) -> None:
     for status in (W.EXECUTING, W.VERIFYING):
         Workflow.objects.filter(pk=workflow.pk).update(**of_workflow(status))
     assert raw.updates(WORKFLOW, workflow.pk, **of_workflow(W.COMPLETED)) == "completed_has_steps"
+    factories.step(workflow, S.SUPERSEDED)
+    assert raw.updates(WORKFLOW, workflow.pk, **of_workflow(W.COMPLETED)) == "completed_has_steps"
+    factories.step(workflow, S.VERIFIED)
+    assert raw.updates(WORKFLOW, workflow.pk, **of_workflow(W.COMPLETED)) == ACCEPTED
 
 
 @pytest.mark.parametrize("ended", sorted(WORKFLOW_TERMINAL))
