@@ -6,13 +6,16 @@ every wrong one.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth import authenticate
+from django.contrib.auth import SESSION_KEY, authenticate
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in
+from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models.signals import post_save
 from django.http import HttpRequest
 
 from checkpoint import audit, clock
@@ -22,8 +25,9 @@ _KEY = "authenticated_at"
 
 
 def connect() -> None:
-    """Begins to remember sign-ins; called once, when Django has loaded the models."""
+    """Begins to listen for sign-ins and for accounts that are disabled; called once, with the models loaded."""
     user_logged_in.connect(_remember_sign_in)
+    post_save.connect(_end_sessions, sender=User)
 
 
 def last(request: HttpRequest) -> datetime | None:
@@ -52,6 +56,15 @@ def check(person: User, password: str, *, channel: str, request: HttpRequest | N
             [audit.Entry(audit.SYSTEM_STREAM, Actor(name, channel), "authenticate_again", f"person {name}")]
         )
     return at
+
+
+def _end_sessions(instance: User, created: bool, update_fields: Collection[str] | None, **kwargs: Any) -> None:
+    """A disabled account's sessions end for good, so that none lives again when the account is enabled (S25)."""
+    if created or instance.is_active or (update_fields is not None and "is_active" not in update_fields):
+        return
+    own = str(instance.pk)
+    ended = [row.pk for row in Session.objects.iterator() if row.get_decoded().get(SESSION_KEY) == own]
+    Session.objects.filter(pk__in=ended).delete()
 
 
 def _remember_sign_in(sender: Any, request: HttpRequest | None, **kwargs: Any) -> None:
