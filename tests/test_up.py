@@ -46,6 +46,12 @@ def test_a_second_supervisor_in_the_same_folder_is_refused(tmp_path: Path) -> No
     assert (tmp_path / "lock").exists()
 
 
+def test_console_and_sandbox_do_not_share_a_port(tmp_path: Path) -> None:
+    done = _manage("up", tmp_path, CHECKPOINT_PORT="8123", CHECKPOINT_SANDBOX_PORT="8123")
+    said = "CHECKPOINT_PORT and CHECKPOINT_SANDBOX_PORT are both 8123: set one of them to another port"
+    assert (done.returncode, done.stdout.strip()) == (1, said)
+
+
 @pytest.mark.parametrize("value", ["http", "0", "70000", "-1", "8000.5", "٣"])
 def test_a_port_that_is_none_is_one_line(value: str) -> None:
     with pytest.raises(CannotStart, match=r"set it to a port number between 1 and 65535$"):

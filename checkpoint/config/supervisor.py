@@ -78,6 +78,10 @@ class Supervisor:
 
     def _look_first(self) -> None:
         host = self.env.get("CHECKPOINT_HOST") or "127.0.0.1"
+        if self.port == self.sandbox_port:
+            raise CannotStart(
+                f"CHECKPOINT_PORT and CHECKPOINT_SANDBOX_PORT are both {self.port}: set one of them to another port"
+            )
         preflight.require_free_port(self.port, variable="CHECKPOINT_PORT", host=host)
         preflight.require_free_port(self.sandbox_port, variable="CHECKPOINT_SANDBOX_PORT")
         if self.env.get("DATABASE_URL"):
