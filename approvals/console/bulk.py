@@ -23,7 +23,7 @@ CHANNEL = "console"
 _STATUS_CODES: dict[type[CheckpointError], int] = {Conflict: 409, Forbidden: 403, DecisionIncomplete: 422}
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def bulk_jobs(request: HttpRequest) -> HttpResponse:
     """The person's jobs, newest first. A POST prepares another one from what was selected in the queue."""
     if request.method == "POST":
@@ -55,16 +55,16 @@ def bulk_job(request: HttpRequest, job_id: UUID) -> HttpResponse:
     return _job_page(request, job_id)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def bulk_start(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """The workers begin. The answer to a GET is the job: that is where a reload after a refusal leads."""
     return _act(request, job_id, partial(jobs.start, authentication=Authentication(authentications.last(request))))
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def bulk_password(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """The person gives their password again, and sees what the job would do then. The answer to a GET is the job."""
-    if request.method == "GET":
+    if request.method != "POST":
         return redirect("bulk_job", job_id)
     try:
         passwords.given(request)
@@ -73,14 +73,14 @@ def bulk_password(request: HttpRequest, job_id: UUID) -> HttpResponse:
     return _job_page(request, job_id, acted=True) if is_htmx(request) else redirect("bulk_job", job_id)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def bulk_abort(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """Nothing more is answered."""
     return _act(request, job_id, jobs.abort)
 
 
 def _act(request: HttpRequest, job_id: UUID, verb: Callable[..., Any]) -> HttpResponse:
-    if request.method == "GET":
+    if request.method != "POST":
         return redirect("bulk_job", job_id)
     try:
         verb(job_id=job_id, person=request.user, channel=CHANNEL)

@@ -18,7 +18,7 @@ from approvals.console.case_page import CHANNEL, act
 from checkpoint import artifact_downloads
 from checkpoint.errors import ActionIncomplete
 
-_action = require_http_methods(["POST", "GET"])
+_action = require_http_methods(["POST", "GET", "HEAD"])
 WORK = "#work"
 
 

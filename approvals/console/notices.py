@@ -45,7 +45,7 @@ def notice(request: HttpRequest, notice_id: UUID) -> HttpResponse:
     return _notice_page(request, notice_id)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def notice_redelivery(request: HttpRequest, notice_id: UUID) -> HttpResponse:
     """Sends a notice again. The answer to a GET is the notice: that is where a reload after a refusal leads."""
     if request.method == "POST":
@@ -62,12 +62,12 @@ def _notice_page(request: HttpRequest, notice_id: UUID, *, refusal: str = "", st
     return page(request, "notice.html", "whole", context, status=status, seen=f"{found.state}-{found.attempt_count}")
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def settings(request: HttpRequest) -> HttpResponse:
     """How the person who is signed in wants to be told."""
     person: Any = request.user
     stored = notice_settings.settings_of(person)
-    if request.method == "GET":
+    if request.method != "POST":
         wished = [kind for kind in NoticeKind if kind not in stored.muted]
         wishes = Wishes(
             person.email, stored.email, wished, _clock(stored.quiet_from), _clock(stored.quiet_until), stored.time_zone
@@ -97,7 +97,7 @@ def _settings_page(
     return page(request, "notice_settings.html", "whole", context, status=INVALID if faults else 200, seen="")
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def channels(request: HttpRequest) -> HttpResponse:
     """Where teams are told, and a form for one more."""
     sent = request.POST
@@ -109,7 +109,7 @@ def channels(request: HttpRequest) -> HttpResponse:
         secret_name=sent.get("secret_name", "").strip(),
         kinds=sent.getlist("kinds"),
     )
-    if request.method == "GET":
+    if request.method != "POST":
         return _channels_page(request, described, {})
     try:
         notice_channels.add(described, person=request.user, channel=CHANNEL)  # type: ignore[arg-type]

@@ -71,11 +71,11 @@ def difference(request: HttpRequest) -> HttpResponse:
     return page(request, "policy_difference.html", "whole", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def activation(request: HttpRequest) -> HttpResponse:
     """Putting a policy in force, in two steps: look at what it changes, then say why and do it."""
     require(request.user, ADMINISTER_POLICY, action="put policies in force")
-    if request.method == "GET":
+    if request.method != "POST":
         return _form(request, _Draft(policy_versions.text_of(policy_versions.in_force())))
     try:
         draft = _posted(request)

@@ -28,13 +28,13 @@ def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     return _page(request, approval_id)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def answer(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """A person's answer. The answer to a GET is the request: that is where a reload after a refusal leads."""
     return _act(request, approval_id, _answer)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def withdrawal(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """The request is taken back."""
     return _act(request, approval_id, _withdraw)
@@ -69,7 +69,7 @@ def _kind(text: str) -> Decision:
 
 
 def _act(request: HttpRequest, approval_id: UUID, verb: Callable[[HttpRequest, UUID], None]) -> HttpResponse:
-    if request.method == "GET":
+    if request.method != "POST":
         return redirect("approval", approval_id)
     try:
         verb(request, approval_id)

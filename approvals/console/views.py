@@ -67,7 +67,7 @@ def case(request: HttpRequest, case_id: UUID) -> HttpResponse:
     return show(request, case_id)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def decision(request: HttpRequest, case_id: UUID) -> HttpResponse:
     """A person's answer."""
     return act(request, case_id, request.POST.get("kind", ""), lambda: decisions.decide(**_answer(request, case_id)))

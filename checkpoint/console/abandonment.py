@@ -19,10 +19,10 @@ from checkpoint.permissions import ADMINISTER_WORKFLOW
 from checkpoint.states import WORKFLOW_TERMINAL, StepStatus
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def abandonment(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     """What abandoning the workflow would do; with POST it is done."""
-    if request.method == "GET":
+    if request.method != "POST":
         return _page(request, workflow_id)
     assert isinstance(request.user, User)  # the middleware lets nobody in who has no account
     actor = Actor(request.user.get_username(), "console")

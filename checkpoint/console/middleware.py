@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponseNotAllowed, QueryDict
 from django.http.response import HttpResponseBase
 
 from checkpoint import errors, occasions
@@ -54,8 +54,13 @@ class RefusalMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Changes nothing about an answer."""
-        return self.get_response(request)
+        """Gives an empty refusal of the request's method a page, and leaves any other answer alone."""
+        answer = self.get_response(request)
+        if not isinstance(answer, HttpResponseNotAllowed):
+            return answer
+        told = refuse(request, 405, f"It takes {answer['Allow']}, not {request.method}. Nothing was changed.")
+        told["Allow"] = answer["Allow"]
+        return told
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
         """Those of _STATUS_CODES; anything else is not this one's business."""

@@ -32,10 +32,10 @@ def person(request: HttpRequest, account_id: int) -> HttpResponse:
     return _page(request, account_id)
 
 
-@require_http_methods(["POST", "GET"])
+@require_http_methods(["POST", "GET", "HEAD"])
 def access(request: HttpRequest, account_id: int) -> HttpResponse:
     """An administrator's change. The answer to a GET is the account: that is where a reload after a refusal leads."""
-    if request.method == "GET":
+    if request.method != "POST":
         return redirect("person", account_id)
     by: Any = request.user
     wanted = _wanted(request)

@@ -13,6 +13,7 @@ _TITLES = {
     401: "You are signed out",
     403: "You may not do this",
     404: "There is no such thing",
+    405: "This address does not do that",
     500: "Something broke on our side",
 }
 _FOR_LACK_OF_RIGHT = {401, 403, 404}
