@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from approvals import case_work
+from approvals import case_work, notices
 from approvals.case_work import CaseWork, said
 from approvals.models import Assignment
 from approvals.permissions import DECIDE_CASE
@@ -119,6 +119,8 @@ def _assign(work: CaseWork, target: User, *, reason: str, before: Assignment | N
     )
     verb = "claim" if made.is_claim else "assign"
     work.note(verb, before=before.person_name if before else "", after=made.person_name, reason=reason)
+    if not made.is_claim:
+        notices.tell_assignee(work.case.pk, to=target.pk, at=work.now)
     return made
 
 

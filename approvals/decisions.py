@@ -118,6 +118,8 @@ def _decide(given: GivenAnswer, alongside: Callable[[Answered], None]) -> Answer
     known = _authenticated(case, given, changes)
     if waits:
         answered: Answered = signatures.sign(changes, case, given, known)
+        groups = signatures.rule_for(signatures.rules_of(case), given.kind).groups
+        notices.tell_cosigners(case.pk, groups=groups, at=changes.now)
     else:
         answered = _carry_out(changes, case, row, given, signed, known)
     changes.finish()

@@ -27,11 +27,17 @@ _ABOUT_CASE = {
         "Nobody has answered",
         "This question is still open. The workflow waits for an answer.",
     ),
+    NoticeKind.ASSIGNED: ("Assigned to you", "Somebody gave you this question; the page says who, and why."),
+    NoticeKind.SECOND_PERSON: ("A second person is needed", "Somebody answered this question; your answer may decide."),
 }
 _ABOUT_APPROVAL = {
     NoticeKind.ASKED: ("Approval wanted", "A workflow asks for permission before it runs a step. You may give it."),
     NoticeKind.REMINDER: ("Still waiting for approval", "Nothing runs until somebody approves or rejects it."),
     NoticeKind.ESCALATION: ("Nobody has approved", "A request for approval is still open. Nothing runs meanwhile."),
+    NoticeKind.SECOND_PERSON: (
+        "A second approval is needed",
+        "Somebody approved it; it waits for another person.",
+    ),
 }
 _DECIDED = "The page shows what happened next."
 

@@ -73,6 +73,8 @@ _WHY = {
     NoticeKind.ASKED: "You may answer for this team.",
     NoticeKind.REMINDER: "You may answer for this team.",
     NoticeKind.ESCALATION: "You are told of what stays unanswered.",
+    NoticeKind.ASSIGNED: "It was assigned to you.",
+    NoticeKind.SECOND_PERSON: "You may answer for this team.",
     NoticeKind.DECIDED: "You submitted this workflow.",
     NoticeKind.OUTCOME: "You submitted this workflow.",
 }

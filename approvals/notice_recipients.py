@@ -20,6 +20,16 @@ _IN_TEAM = """EXISTS (SELECT FROM checkpoint_team_members AS membership
 DECIDERS = f"""SELECT person.id FROM auth_user AS person
   WHERE person.is_active AND {_IN_TEAM} AND {_HOLDS.format(permission="%(right)s")}"""
 
+# Those whose answer counts beside the ones that were given; the sender asks for the right again.
+COSIGNERS = f"""{DECIDERS}
+    AND (%(groups)s::text[] = '{{}}' OR EXISTS (
+      SELECT FROM auth_user_groups AS membership JOIN auth_group AS named ON named.id = membership.group_id
+      WHERE membership.user_id = person.id AND named.name = ANY(%(groups)s)))
+    AND NOT EXISTS (SELECT FROM approvals_signature AS given
+                    WHERE given.case_id = event.id AND given.person_id = person.id)"""
+
+ASSIGNEE = "SELECT person.id FROM auth_user AS person WHERE person.is_active AND person.id = %(to)s"
+
 # The same as `requests.refusal_of` says of each person; the sender asks that again.
 APPROVERS = f"""{DECIDERS}
     AND (event.rule->'groups' = '[]' OR EXISTS (

@@ -15,6 +15,8 @@ class NoticeKind(StrEnum):
     ASKED = "asked"
     REMINDER = "reminder"
     ESCALATION = "escalation"
+    ASSIGNED = "assigned"
+    SECOND_PERSON = "second_person"
     DECIDED = "decided"
     OUTCOME = "outcome"
 
@@ -37,7 +39,7 @@ class ChannelFormat(StrEnum):
 
 
 UNSETTLED = (NoticeState.SENDING.value, NoticeState.WAITING.value)
-CALLS_FOR_AN_ANSWER = frozenset({NoticeKind.ASKED, NoticeKind.REMINDER, NoticeKind.ESCALATION})
+CALLS_FOR_AN_ANSWER = frozenset(NoticeKind) - {NoticeKind.DECIDED, NoticeKind.OUTCOME}
 # An escalation means that those who sleep have let it lie for too long already.
 URGENT = frozenset({NoticeKind.ESCALATION})
 

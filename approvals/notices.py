@@ -1,8 +1,8 @@
 """The sole writer of new notices: in sets, in the transaction of the change that they tell of.
 
 A change that is rolled back leaves no notice, and one that is committed has all of its notices. Nothing is sent here.
-Who is told: of a question, everybody who may answer it; of an answer and of the end, only who submitted the workflow
-(S39). The uniqueness of (event, recipient, kind) makes a repetition harmless.
+Who is told: of a question, everybody who may answer it; of an assignment, whoever got it; of an answer and of the end,
+only who submitted the workflow (S39). The uniqueness of (event, recipient, kind) makes a repetition harmless.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 
 from approvals.models import Decision
-from approvals.notice_recipients import APPROVERS, CHANNELS, DECIDERS, ON_CALL, REQUESTER
+from approvals.notice_recipients import APPROVERS, ASSIGNEE, CHANNELS, COSIGNERS, DECIDERS, ON_CALL, REQUESTER
 from approvals.notice_rules import NoticeKind
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE, RECEIVE_ESCALATIONS
 from checkpoint import statements
@@ -129,6 +129,27 @@ def tell_of_decision(decision: Decision) -> None:
     question, event = (CASES, decision.case_id) if decision.case_id else (APPROVALS, decision.approval_id)
     assert event is not None, "a decision is about one of the two"
     question.tell_of_answer(event, at=decision.decided_at, doer=decision.person_id)
+
+
+def tell_assignee(case_id: uuid.UUID, *, to: int, at: datetime) -> None:
+    """Tells a person that somebody else gave them the case."""
+    _write(CASES.write(ASSIGNEE), NoticeKind.ASSIGNED, [case_id], at=at, to=to)
+
+
+def tell_cosigners(case_id: uuid.UUID, *, groups: Sequence[str], at: datetime) -> None:
+    """Tells those whose answer to a case would count that it waits for a further person's.
+
+    Args:
+        groups: of which they are; empty for anybody who may decide.
+    """
+    statement = CASES.write(COSIGNERS)
+    _write(statement, NoticeKind.SECOND_PERSON, [case_id], at=at, right=CASES.right, groups=list(groups))
+
+
+def tell_further_approvers(approval_id: uuid.UUID, *, at: datetime) -> None:
+    """Tells those who may answer a request, and have not, that it waits for a further person's approval."""
+    statement = APPROVALS.write(APPROVALS.people)
+    _write(statement, NoticeKind.SECOND_PERSON, [approval_id], at=at, right=APPROVALS.right)
 
 
 def _times() -> dict[str, Any]:

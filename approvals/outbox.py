@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.core.mail import mailers
 from django.db.models import QuerySet
 
-from approvals.models import Delivery, Notice, NoticeSettings
+from approvals.models import Delivery, Notice, NoticeSettings, Signature
 from approvals.notice_rules import (
     CALLS_FOR_AN_ANSWER,
     UNSETTLED,
@@ -198,7 +198,8 @@ def _may_act(notice: Notice, person: User, kind: NoticeKind) -> bool:
         return True
     if notice.approval is not None:
         return not refusal_of(notice.approval, person)
-    return person.has_perm(DECIDE_CASE)
+    signed = kind is NoticeKind.SECOND_PERSON and Signature.objects.filter(case=notice.case, person=person).exists()
+    return person.has_perm(DECIDE_CASE) and not signed
 
 
 def _preferences(person: User) -> Preferences:

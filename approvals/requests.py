@@ -114,6 +114,8 @@ def _answer(given: _Answer) -> Decision:
     changes.finish()
     if approval.status != ApprovalStatus.PENDING:
         notices.tell_of_decision(decision)
+    else:
+        notices.tell_further_approvers(approval.pk, at=changes.now)
     given.alongside(decision)
     doorbell.ring_on_commit()
     return decision

@@ -25,6 +25,8 @@ KIND_WORDS = {
     NoticeKind.ASKED: "a question or a request for approval waits that I may answer",
     NoticeKind.REMINDER: "it still waits",
     NoticeKind.ESCALATION: "nobody has answered it in time",
+    NoticeKind.ASSIGNED: "somebody assigned a question to me",
+    NoticeKind.SECOND_PERSON: "somebody answered, and a further person is needed, which may be me",
     NoticeKind.DECIDED: "a question or request about my workflow was answered",
     NoticeKind.OUTCOME: "my workflow has ended",
 }
