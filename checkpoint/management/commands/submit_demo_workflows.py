@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,21 @@ from checkpoint.models import Workflow
 class Command(BaseCommand):
     """Gives a first visitor something to look at."""
 
-    help = "Submit examples/*.yaml on a database without workflows."
+    help = (
+        "Submit examples/*.yaml on a database without workflows. Where the sandbox does not listen on its usual port, "
+        "copies that name its port are kept in the folder `examples` of CHECKPOINT_HOME, for whoever submits one."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        copies = settings.CHECKPOINT_HOME / "examples"
+        copies.mkdir(parents=True, exist_ok=True)
+        originals = sorted((settings.BASE_DIR / "examples").glob("*.yaml"))
+        examples = [sandbox_address.adapted(example, copies) for example in originals]
         if Workflow.objects.exists():
             return
         call_command("publish_tools", stdout=io.StringIO())
-        for example in sorted((settings.BASE_DIR / "examples").glob("*.yaml")):
-            with tempfile.TemporaryDirectory() as folder:
-                self._submit(sandbox_address.adapted(example, Path(folder)))
+        for example in examples:
+            self._submit(example)
 
     def _submit(self, file: Path) -> None:
         """One example that is refused keeps nothing else from being shown."""
