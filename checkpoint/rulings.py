@@ -79,7 +79,7 @@ class ApprovalRule:
             "groups": tuple(stored["groups"]),
             "escalate_to": tuple(stored["escalate_to"]),
         }
-        known = {each.name: stored[each.name] for each in fields(cls)}
+        known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
         return cls(**{**known, **typed})
 
 

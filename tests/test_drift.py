@@ -18,9 +18,12 @@ from tests import factories
 from tests.approval_driver import answer as answer_request
 from tests.approval_driver import approver, in_force, pending, status
 from tests.journal_driver import KEYED, OPAQUE, QUERYABLE, JournalDriver, answer, case, effect, step, submit
+from tests.law_driver import RawSession, raw
 from tests.submissions import INVOICE_SCHEMA, published
 from tests.test_commands import run
 from tests.time_driver import MovableTime
+
+__all__ = ["raw"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -193,3 +196,11 @@ def test_a_share_of_a_plan_is_bound_to_the_prompt_too() -> None:
     change("prompt", workflow)
     assert driver.turn() == []
     assert pending(workflow).parts.count() == 1
+
+
+@pytest.mark.parametrize("changed", [{"prompt_version": "refund/9"}, {"newest_tool_id": None}])
+def test_what_an_approval_was_given_under_is_fixed(raw: RawSession, changed: dict[str, object]) -> None:
+    in_force({"set": {"approval": {"needed": 1}}})
+    workflow, driver = submit(OPAQUE), drivers()
+    driver.turn()
+    assert raw.updates("checkpoint_approval", pending(workflow).pk, **changed) == "given_under_is_fixed"

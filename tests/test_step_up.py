@@ -27,8 +27,11 @@ from tests.approval_driver import approver, in_force, pending, requested
 from tests.case_driver import entries, form, worker
 from tests.console_driver import HTMX, answers, signed_in
 from tests.journal_driver import effect
+from tests.law_driver import RawSession, raw
 from tests.test_commands import run
 from tests.time_driver import MovableTime
+
+__all__ = ["raw"]
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -207,3 +210,8 @@ def test_the_commands_ask_at_a_terminal_and_refuse_elsewhere(monkeypatch: pytest
     case.refresh_from_db()
     case.step.refresh_from_db()
     assert (case.status, case.step.status) == (CaseStatus.DECIDED, StepStatus.COMMITTED)
+
+
+def test_what_a_started_job_knows_of_the_authentication_is_fixed(raw: RawSession) -> None:
+    job = bulk_driver.started(bulk_driver.decider(), DecisionKind.CONFIRM, bulk_driver.cases(1))
+    assert raw.updates("approvals_bulkjob", job.pk, authenticated_at=clock.now()) == "authentication_is_fixed"

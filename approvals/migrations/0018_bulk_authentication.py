@@ -2,11 +2,6 @@
 
 from django.db import migrations, models
 
-from checkpoint.laws import changed, law
-
-JOB = "approvals_bulkjob"
-_ONCE_STARTED = f"OLD.started_at IS NOT NULL AND ({changed('authenticated_at')})"
-
 
 class Migration(migrations.Migration):
     dependencies = [("approvals", "0017_request_changes")]
@@ -16,9 +11,5 @@ class Migration(migrations.Migration):
             model_name="bulkjob",
             name="authenticated_at",
             field=models.DateTimeField(help_text="When whoever started it had last authenticated.", null=True),
-        ),
-        migrations.RunSQL(
-            law(JOB, "authentication_is_fixed", "UPDATE", _ONCE_STARTED),
-            f"DROP TRIGGER law_authentication_is_fixed ON {JOB}",
         ),
     ]

@@ -3,10 +3,6 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from checkpoint.laws import changed, law
-
-APPROVAL = "checkpoint_approval"
-
 
 class Migration(migrations.Migration):
     dependencies = [("checkpoint", "0018_superseded_laws")]
@@ -38,9 +34,5 @@ class Migration(migrations.Migration):
             model_name="workflow",
             name="prompt_version",
             field=models.CharField(help_text="With which it was planned, or accepted since.", max_length=100),
-        ),
-        migrations.RunSQL(
-            law(APPROVAL, "given_under_is_fixed", "UPDATE", changed("prompt_version", "newest_tool_id")),
-            f"DROP TRIGGER law_given_under_is_fixed ON {APPROVAL}",
         ),
     ]
