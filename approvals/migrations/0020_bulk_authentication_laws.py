@@ -9,9 +9,10 @@ _ONCE_STARTED = f"OLD.started_at IS NOT NULL AND ({changed('authenticated_at')})
 
 
 def install(apps, schema_editor):
-    # Or replace: for a time 0018 made it.
+    # For a time 0018 made it.
+    schema_editor.execute(f"DROP TRIGGER IF EXISTS law_authentication_is_fixed ON {JOB}")
     fixed = law(JOB, "authentication_is_fixed", "UPDATE", _ONCE_STARTED)
-    schema_editor.execute(fixed.replace("CREATE TRIGGER", "CREATE OR REPLACE TRIGGER"), params=None)
+    schema_editor.execute(fixed, params=None)
 
 
 def uninstall(apps, schema_editor):

@@ -8,9 +8,10 @@ APPROVAL = "checkpoint_approval"
 
 
 def install(apps, schema_editor):
-    # Or replace: for a time 0019 made it.
+    # For a time 0019 made it.
+    schema_editor.execute(f"DROP TRIGGER IF EXISTS law_given_under_is_fixed ON {APPROVAL}")
     fixed = law(APPROVAL, "given_under_is_fixed", "UPDATE", changed("prompt_version", "newest_tool_id"))
-    schema_editor.execute(fixed.replace("CREATE TRIGGER", "CREATE OR REPLACE TRIGGER"), params=None)
+    schema_editor.execute(fixed, params=None)
 
 
 def uninstall(apps, schema_editor):
