@@ -9,8 +9,6 @@ _ONCE_STARTED = f"OLD.started_at IS NOT NULL AND ({changed('authenticated_at')})
 
 
 def install(apps, schema_editor):
-    # For a time 0018 made it.
-    schema_editor.execute(f"DROP TRIGGER IF EXISTS law_authentication_is_fixed ON {JOB}")
     fixed = law(JOB, "authentication_is_fixed", "UPDATE", _ONCE_STARTED)
     schema_editor.execute(fixed, params=None)
 
@@ -21,4 +19,8 @@ def uninstall(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [("approvals", "0019_notices_of_assignments"), ("checkpoint", "0003_laws")]
-    operations = [migrations.RunPython(install, uninstall)]
+    operations = [
+        # For a time 0018 made it.
+        migrations.RunSQL(f"DROP TRIGGER IF EXISTS law_authentication_is_fixed ON {JOB}", migrations.RunSQL.noop),
+        migrations.RunPython(install, uninstall),
+    ]

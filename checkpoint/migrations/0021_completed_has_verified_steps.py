@@ -13,5 +13,5 @@ def install(apps, schema_editor):
 class Migration(migrations.Migration):
     """Backwards the law stays: no workflow could be completed that it refuses, but by hand."""
 
-    dependencies = [("checkpoint", "0019_prompts_in_force")]
+    dependencies = [("checkpoint", "0020_stored_bytes")]
     operations = [migrations.RunPython(install, migrations.RunPython.noop)]

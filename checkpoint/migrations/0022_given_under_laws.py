@@ -8,8 +8,6 @@ APPROVAL = "checkpoint_approval"
 
 
 def install(apps, schema_editor):
-    # For a time 0019 made it.
-    schema_editor.execute(f"DROP TRIGGER IF EXISTS law_given_under_is_fixed ON {APPROVAL}")
     fixed = law(APPROVAL, "given_under_is_fixed", "UPDATE", changed("prompt_version", "newest_tool_id"))
     schema_editor.execute(fixed, params=None)
 
@@ -19,5 +17,9 @@ def uninstall(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoint", "0020_completed_has_verified_steps")]
-    operations = [migrations.RunPython(install, uninstall)]
+    dependencies = [("checkpoint", "0021_completed_has_verified_steps")]
+    operations = [
+        # For a time 0019 made it.
+        migrations.RunSQL(f"DROP TRIGGER IF EXISTS law_given_under_is_fixed ON {APPROVAL}", migrations.RunSQL.noop),
+        migrations.RunPython(install, uninstall),
+    ]
