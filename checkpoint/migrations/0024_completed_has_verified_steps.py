@@ -13,5 +13,5 @@ def install(apps, schema_editor):
 class Migration(migrations.Migration):
     """Backwards the law stays: no workflow could be completed that it refuses, but by hand."""
 
-    dependencies = [("checkpoint", "0020_stored_bytes")]
+    dependencies = [("checkpoint", "0023_rates")]
     operations = [migrations.RunPython(install, migrations.RunPython.noop)]
