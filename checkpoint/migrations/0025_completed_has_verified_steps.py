@@ -13,5 +13,5 @@ def install(apps, schema_editor):
 class Migration(migrations.Migration):
     """Backwards the law stays: no workflow could be completed that it refuses, but by hand."""
 
-    dependencies = [("checkpoint", "0023_rates")]
+    dependencies = [("checkpoint", "0024_api_tokens_and_kept_replies")]
     operations = [migrations.RunPython(install, migrations.RunPython.noop)]

@@ -17,7 +17,7 @@ def uninstall(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoint", "0024_completed_has_verified_steps")]
+    dependencies = [("checkpoint", "0025_completed_has_verified_steps")]
     operations = [
         # For a time 0019 made it.
         migrations.RunSQL(f"DROP TRIGGER IF EXISTS law_given_under_is_fixed ON {APPROVAL}", migrations.RunSQL.noop),
