@@ -1,4 +1,4 @@
-"""Django's settings. Everything that differs between machines comes from the environment; docs/settings.md lists the names."""
+"""Django's settings. What differs between machines comes from the environment; docs/settings.md lists the names."""
 
 from __future__ import annotations
 
