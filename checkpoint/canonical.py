@@ -58,6 +58,16 @@ def idempotency_key(*, workflow_id: str, step_name: str, tool: str, arguments: s
     return sha256_hex(f'{{"arguments":{arguments},{rest[1:]}')
 
 
+def intent_key(*, team_id: str, tool: str, intent: str, arguments: str) -> str:
+    """The key of an effect that a caller named: whichever step brings it about, the provider is told this one key.
+
+    Args:
+        arguments: canonical text, as for `idempotency_key`.
+    """
+    rest = canonical({"intent": intent, "team_id": team_id, "tool": tool})
+    return sha256_hex(f'{{"arguments":{arguments},{rest[1:]}')
+
+
 def parse(text: str | bytes) -> Any:
     """Reads JSON (RFC 8259) strictly.
 

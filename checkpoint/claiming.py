@@ -12,6 +12,7 @@ from checkpoint import (
     attempt_log,
     evidence_log,
     fencing,
+    intents,
     live_workers,
     pinned,
     preparation,
@@ -62,6 +63,8 @@ def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
     seen: list[uuid.UUID] = []
     while wanted := limit - len(claims):
         rows = step_rows.ready(changes.workflows, now=changes.now, limit=wanted, seen=seen, full=limiter.full)
+        if any(row.intent_name for row in rows):
+            rows.sort(key=lambda row: intents.order(row, changes.workflows[row.workflow_id].team_id))
         found_full = len(limiter.full)
         claims += _Claimer(changes, worker, limiter, Gatekeeper(changes, [row.id for row in rows])).act_on(rows)
         if len(rows) < wanted or len(limiter.full) == found_full:
@@ -154,6 +157,8 @@ class _Claimer:
     def _carry_out(self, action: Action, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
         match action:
             case Start():
+                if row.intent_name and row.status is StepStatus.PREPARED and not self._may_bring_about(row):
+                    return None
                 return self._with_tool(row, attempts, lambda: self._start_if_admitted(row, attempts))
             case Inspect():
                 return self._with_tool(row, attempts, lambda: self._acquire(row, Activity.INSPECT))
@@ -161,6 +166,14 @@ class _Claimer:
                 return self._with_tool(row, attempts, lambda: self._acquire(row, Activity.VERIFY))
         self._conclude(action, row, attempts)
         return None
+
+    def _may_bring_about(self, row: StepRow) -> bool:
+        """Whether the effect that the step names is its own to bring about; if not, it waits or has the receipt now."""
+        answer = intents.proceed(self.changes, row)
+        if isinstance(answer, intents.Refusal):
+            self._ask(row, answer.reason, [], note=answer.note)
+            return False
+        return answer
 
     def _conclude(self, action: Action, row: StepRow, attempts: list[AttemptRow]) -> None:
         """The actions that need no call."""

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import approval_log, doorbell, pinned, step_rows, transitions
+from checkpoint import approval_log, doorbell, intents, pinned, step_rows, transitions
 from checkpoint.documents import Document
 from checkpoint.errors import AlreadyEnding, EditRefused, Fault, NotFound, SubmissionInvalid
 from checkpoint.models import AuditEntry, Intent, Step, Workflow
-from checkpoint.new_steps import new_intent, new_step
+from checkpoint.new_steps import named_wish, new_intent, new_step
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
-from checkpoint.plan_steps import PlannedStep, PublishedTool, StepsReader
+from checkpoint.plan_steps import INTENT_NAME, INTENT_RULE, PlannedStep, PublishedTool, StepsReader
 from checkpoint.states import WORKFLOW_TERMINAL, ApprovalStatus, StepStatus
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
@@ -37,6 +37,7 @@ class _Edit:
     reason: str
     user: User | None
     alongside: Callable[[Step], None]
+    intent: str
 
 
 def edit_step(
@@ -48,6 +49,7 @@ def edit_step(
     reason: str,
     user: User | None = None,
     alongside: Callable[[Step], None] = lambda step: None,
+    intent: str = "",
 ) -> Step:
     """Puts a step with other arguments into the place of one that was not sent, and has it asked about anew.
 
@@ -57,8 +59,8 @@ def edit_step(
     Args:
         arguments: with references to earlier results, as at submission.
         user: the account in whose name it is done, and whose rights count; None for the machine's operator.
-
         alongside: writes what belongs to the edit, in its transaction; what it raises undoes both.
+        intent: what the new step's effect is called; by default, what the old one's was.
 
     Returns:
         The step that took the place.
@@ -71,7 +73,7 @@ def edit_step(
         AlreadyEnding: the workflow has ended, or is being wound down.
         EditRefused: the step was sent, nothing would change, or an earlier edit put this very call aside.
     """
-    return _edit(_Edit(workflow_id, name, arguments, actor, checked_reason(reason), user, alongside))
+    return _edit(_Edit(workflow_id, name, arguments, actor, checked_reason(reason), user, alongside, intent))
 
 
 @one_transaction
@@ -113,7 +115,10 @@ def _read(wanted: _Edit, workflow: Workflow, steps: list[Step], old: Step) -> Pl
     tool = PublishedTool(version.name, version.pk, version.schema, version.variants)
     faults: list[Fault] = []
     reader = StepsReader({}, json.loads(workflow.input), faults, {step.name: step.position for step in steps})
-    planned = reader.read_again(old.name, old.position, tool, wanted.arguments.value)
+    if wanted.intent and not INTENT_NAME.fullmatch(wanted.intent):
+        faults.append(Fault("/intent", INTENT_RULE))
+    intent = wanted.intent or old.intent_name
+    planned = reader.read_again(old.name, old.position, tool, wanted.arguments.value, intent)
     own = [Fault(fault.path.removeprefix("/steps/0/arguments"), fault.message) for fault in faults]
     found = [*wanted.arguments.faults, *own]
     if planned is None or found:
@@ -125,7 +130,7 @@ def _check_is_new(old: Step, new: Step) -> None:
     if new.template == old.template or (new.idempotency_key and new.idempotency_key == old.idempotency_key):
         raise EditRefused(f"These are the arguments that “{old.name}” has; nothing was changed.")
     closed = Intent.objects.filter(key=new.idempotency_key).select_related("owner").first()
-    if new.idempotency_key and closed is not None:
+    if new.idempotency_key and closed is not None and closed.owner.workflow_id == new.workflow_id:
         raise EditRefused(f"{_why_closed(closed.owner)} Its key is closed; send other arguments.")
 
 
@@ -138,13 +143,20 @@ def _why_closed(superseded: Step) -> str:
     return "An edit put this very call aside."
 
 
+def _take_intent(new: Step) -> None:
+    if new.arguments is not None and new.intent_name:
+        if refused := intents.take([named_wish(new)], team_id=new.workflow.team_id):
+            raise EditRefused(f"{refused[new.pk]} Name another intent with the new arguments.")
+    elif new.arguments is not None:
+        new_intent(new, new.workflow.team).save(force_insert=True)
+
+
 def _replace(changes: Changes, old: Step, new: Step, reason: str) -> None:
     approval_log.end([old.pk], ApprovalStatus.SUPERSEDED, f"“{old.name}” was edited", now=changes.now)
     changes.move(step_rows.of_ids([old.pk])[old.pk], StepStatus.SUPERSEDED, verb="supersede", reason=reason)
     changes.write_steps()
     new.save(force_insert=True)
-    if new.arguments is not None:
-        new_intent(new, new.workflow.team).save(force_insert=True)
+    _take_intent(new)
     for row in step_rows.of_workflows([new.workflow_id], EDITABLE):
         # What was asked about together with the old step is asked about anew.
         if row.next_at is not None:

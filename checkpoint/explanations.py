@@ -74,6 +74,7 @@ class StepExplanation:
     status: str
     standing: str
     operation_id: str
+    intent: str
     attempts: int
     evidence: list[Observation]
     uncertain: str
@@ -144,6 +145,7 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
         status=step.status,
         standing=step.standing,
         operation_id=step.operation_id,
+        intent=step.intent_name,
         attempts=len(attempts),
         evidence=[_observation(seen) for seen in records.evidence.get(step.pk, [])[:EVIDENCE_SHOWN]],
         uncertain=_uncertain(step, attempts),
@@ -160,6 +162,8 @@ def _outlook(step: Step, attempts: list[AttemptFacts], records: Records, front: 
         return Outlook("")
     if step.position > front:
         return Outlook(f"its turn comes when every step at position {front} is verified")
+    if owner := records.owners.get(step.pk):
+        return Outlook(f"waits for step {owner.name} of workflow {owner.workflow_id}, which has the same intent")
     request = records.requests.get(step.pk)
     if request is not None and request.status == ApprovalStatus.PENDING:
         return Outlook("people say whether it may run")

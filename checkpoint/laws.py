@@ -14,7 +14,6 @@ from checkpoint import states
 
 APPEND_ONLY = (
     "checkpoint_evidence",
-    "checkpoint_intent",
     "checkpoint_artifact",
     "checkpoint_auditentry",
     "checkpoint_policyversion",
@@ -27,6 +26,7 @@ NEVER_DELETED = (
     "checkpoint_attempt",
     "checkpoint_case",
     "checkpoint_auditstream",
+    "checkpoint_intent",
 )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from checkpoint import pinned, rulings, step_rulings
-from checkpoint.canonical import idempotency_key, sha256_hex
+from collections.abc import Sequence
+from itertools import chain
+
+from checkpoint import intents, pinned, rulings, step_rulings
+from checkpoint.canonical import idempotency_key, intent_key, sha256_hex
 from checkpoint.decide import Policy
+from checkpoint.errors import Fault, SubmissionInvalid
 from checkpoint.models import Intent, Step, Team, Workflow
 from checkpoint.plan_steps import PlannedStep
 from checkpoint.states import StepStatus
+
+BATCH = 1000  # rows; a statement carries at most 65,535 parameters
 
 
 def new_step(planned: PlannedStep, workflow: Workflow, team: Team) -> Step:
@@ -18,6 +24,7 @@ def new_step(planned: PlannedStep, workflow: Workflow, team: Team) -> Step:
         name=planned.name,
         tool_version_id=planned.tool_version_id,
         template=planned.template,
+        intent_name=planned.intent,
         attempts_allowed=_budgets(planned, workflow, team).max_attempts,
         **_written_ahead(planned, workflow),
     )
@@ -39,18 +46,49 @@ def _budgets(planned: PlannedStep, workflow: Workflow, team: Team) -> Policy:
 def _written_ahead(planned: PlannedStep, workflow: Workflow) -> dict[str, str]:
     if planned.arguments is None:
         return {"status": StepStatus.PLANNED}
-    key = idempotency_key(
-        workflow_id=str(workflow.pk), step_name=planned.name, tool=planned.tool, arguments=planned.arguments
-    )
     return {
         "status": StepStatus.PREPARED,
         "variant": planned.variant,
         "arguments": planned.arguments,
         "arguments_hash": sha256_hex(planned.arguments),
-        "idempotency_key": key,
+        "idempotency_key": _key(planned, planned.arguments, workflow),
     }
 
 
+def _key(planned: PlannedStep, arguments: str, workflow: Workflow) -> str:
+    tool = planned.tool
+    if planned.intent:
+        return intent_key(team_id=str(workflow.team_id), tool=tool, intent=planned.intent, arguments=arguments)
+    return idempotency_key(workflow_id=str(workflow.pk), step_name=planned.name, tool=tool, arguments=arguments)
+
+
+def named_wish(step: Step) -> intents.Wish:
+    """What a step that names its effect, and whose arguments are known, wants."""
+    tool = pinned.tool_version(step.tool_version_id).name
+    arguments = step.arguments or ""
+    return intents.wish(step.pk, tool=tool, name=step.intent_name, key=step.idempotency_key, arguments=arguments)
+
+
 def new_intent(step: Step, team: Team) -> Intent:
-    """What holds the key of a step whose arguments are known, not yet stored."""
+    """What holds the key of a step whose arguments are known and whose effect has no name, not yet stored."""
     return Intent(team=team, owner=step, key=step.idempotency_key, arguments_hash=step.arguments_hash)
+
+
+def take_intents(planned: Sequence[Sequence[Step]], team: Team) -> None:
+    """Takes the intents of the stored steps of several plans whose arguments are known.
+
+    Raises:
+        SubmissionInvalid: a step names an intent that it cannot have.
+    """
+    ready = [step for step in chain.from_iterable(planned) if step.arguments is not None]
+    unnamed = (new_intent(step, team) for step in ready if not step.intent_name)
+    Intent.objects.bulk_create(unnamed, batch_size=BATCH)
+    refused = intents.take((named_wish(step) for step in ready if step.intent_name), team_id=team.pk)
+    faults = [
+        Fault(f"/steps/{index}/intent", refused[step.pk])
+        for steps in planned
+        for index, step in enumerate(steps)
+        if step.pk in refused
+    ]
+    if faults:
+        raise SubmissionInvalid(faults)

@@ -20,6 +20,9 @@ from checkpoint.wording import nearest
 MOST_STEPS = 10_000
 LAST_POSITION = 2**31 - 1
 
+INTENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_.:@+-]{0,199}")
+INTENT_RULE = "must be a name such as invoice/acme/2026-11, of letters, digits and / _ . : @ + -, 200 at most"
+
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 
@@ -41,6 +44,7 @@ class PlannedStep:
         template: canonical arguments as planned, with references.
         arguments: canonical arguments; None while they refer to results of earlier steps.
         variant: name of the tool's variant that holds for the arguments; empty while there are none.
+        intent: what the caller calls the effect, wider than this workflow; empty where it is this step's alone.
     """
 
     name: str
@@ -50,6 +54,7 @@ class PlannedStep:
     template: str
     arguments: str | None
     variant: str
+    intent: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class _Heading:
     name: str
     position: int
     tool: PublishedTool | None
+    intent: str
 
 
 class StepsReader:
@@ -91,16 +97,19 @@ class StepsReader:
         read = [self._step(heading) for heading in headings]
         return tuple(step for step in read if step is not None)
 
-    def read_again(self, name: str, position: int, tool: PublishedTool, arguments: Any) -> PlannedStep | None:
+    def read_again(
+        self, name: str, position: int, tool: PublishedTool, arguments: Any, intent: str
+    ) -> PlannedStep | None:
         """One step with other arguments, beside the steps that `positions` knew; None with faults."""
         members = Members({"arguments": arguments}, "/steps/0", self._faults)
-        return self._step(_Heading(0, members, name, position, tool))
+        return self._step(_Heading(0, members, name, position, tool, intent))
 
     def _heading(self, index: int, step: Any, previous: int) -> _Heading:
         members = Members(step, f"/steps/{index}", self._faults)
         members.refuse_reasoning()
         position = self._position(members, previous)
-        return _Heading(index, members, self._name(members, position), position, self._tool(members))
+        name, tool, intent = self._name(members, position), self._tool(members), self._intent(members)
+        return _Heading(index, members, name, position, tool, intent)
 
     def _name(self, members: Members, position: int) -> str:
         name = members.take("name", str)
@@ -113,6 +122,12 @@ class StepsReader:
         else:
             self._positions[name] = position
         return name
+
+    def _intent(self, members: Members) -> str:
+        intent = members.take("intent", str, "") or ""
+        if intent and not INTENT_NAME.fullmatch(intent):
+            members.fault("intent", message=INTENT_RULE)
+        return intent
 
     def _position(self, members: Members, previous: int) -> int:
         position = members.take("position", int, previous + 1)
@@ -169,7 +184,9 @@ class StepsReader:
             return None
         except ValueNotCanonical:
             return None  # reported with the document
-        return PlannedStep(heading.name, heading.position, tool.name, tool.version_id, template_text, text, variant)
+        return PlannedStep(
+            heading.name, heading.position, tool.name, tool.version_id, template_text, text, variant, heading.intent
+        )
 
     def _reference_faults(self, reference: Reference, heading: _Heading) -> list[Fault]:
         problem = self._input_problem(reference) if reference.kind == "input" else self._problem(reference, heading)

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import connection
 
-from checkpoint import pinned, step_rulings
+from checkpoint import intents, pinned, step_rulings
 from checkpoint.argument_schemas import match_variant, prepare_arguments
-from checkpoint.canonical import idempotency_key, sha256_hex
+from checkpoint.canonical import idempotency_key, intent_key, sha256_hex
 from checkpoint.errors import RecordDamaged, ReferenceUnresolved, SubmissionInvalid
 from checkpoint.models.identifiers import uuid7
 from checkpoint.references import resolve, scan
@@ -26,7 +26,8 @@ WHERE step.workflow_id = %s AND step.position < %s AND step.name = ANY(%s)
 """
 
 _TAKE_KEY = """
-INSERT INTO checkpoint_intent (id, team_id, owner_id, key, arguments_hash) VALUES (%s, %s, %s, %s, %s)
+INSERT INTO checkpoint_intent (id, team_id, owner_id, tool, name, key, arguments_hash)
+VALUES (%s, %s, %s, '', '', %s, %s)
 ON CONFLICT (key) DO NOTHING
 """
 _WRITE_AHEAD = """
@@ -60,24 +61,30 @@ def prepare(row: StepRow, workflow: WorkflowRow) -> Problem | None:
         return Problem(CaseReason.RECORD_DAMAGED, str(error))
     row.arguments, row.arguments_hash = arguments, sha256_hex(arguments)
     row.variant = variant
-    row.idempotency_key = idempotency_key(
-        workflow_id=str(row.workflow_id), step_name=row.name, tool=tool_version.name, arguments=arguments
-    )
+    row.idempotency_key = _key(row, tool_version.name, arguments, workflow)
     row.attempts_allowed = step_rulings.budgets(workflow, row).max_attempts
-    if not _store(row, workflow.team_id):
+    if refused := _take(row, tool_version.name, arguments, workflow.team_id):
         row.arguments, row.arguments_hash, row.variant, row.idempotency_key = None, "", "", ""
-        return Problem(CaseReason.PLAN_INVALID, "An edit put this very call aside, and its key is closed.")
+        return Problem(CaseReason.PLAN_INVALID, refused)
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE_AHEAD, [row.arguments, row.arguments_hash, row.idempotency_key, row.variant, row.id])
     return None
 
 
-def _store(row: StepRow, team_id: uuid.UUID) -> bool:
-    """Whether the key was free; if not, nothing was written."""
+def _key(row: StepRow, tool: str, arguments: str, workflow: WorkflowRow) -> str:
+    if row.intent_name:
+        return intent_key(team_id=str(workflow.team_id), tool=tool, intent=row.intent_name, arguments=arguments)
+    return idempotency_key(workflow_id=str(row.workflow_id), step_name=row.name, tool=tool, arguments=arguments)
+
+
+def _take(row: StepRow, tool: str, arguments: str, team_id: uuid.UUID) -> str:
+    """Takes the key, or joins those who want what the step names; why not, where it cannot be had."""
+    if row.intent_name:
+        wish = intents.wish(row.id, tool=tool, name=row.intent_name, key=row.idempotency_key, arguments=arguments)
+        return intents.take([wish], team_id=team_id).get(row.id, "")
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_KEY, [uuid7(), team_id, row.id, row.idempotency_key, row.arguments_hash])
-        if not cursor.rowcount:
-            return False
-        cursor.execute(_WRITE_AHEAD, [row.arguments, row.arguments_hash, row.idempotency_key, row.variant, row.id])
-        return True
+        return "" if cursor.rowcount else "An edit put this very call aside, and its key is closed."
 
 
 def _input(workflow_id: uuid.UUID) -> Any:

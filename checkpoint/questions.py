@@ -71,7 +71,7 @@ _SENTENCES = {
     CaseReason.TOOL_CHANGED: "“{step}” was planned with {tool}, and that is not what there is now.",
     CaseReason.ARTIFACT_MISMATCH: "An artifact that “{step}” needs is missing, or is not what its hash says.",
     CaseReason.COMPENSATION_FAILED: "“{step}” was to undo an earlier effect with {tool}, and did not take effect.",
-    CaseReason.PLAN_INVALID: "“{step}” cannot be prepared: its arguments do not fit {tool}.",
+    CaseReason.PLAN_INVALID: "“{step}” cannot go on: its arguments do not fit {tool}, or what it names is taken.",
     CaseReason.RECORD_DAMAGED: "The stored result of “{step}” does not match its own hash.",
 }
 

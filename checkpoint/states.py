@@ -114,7 +114,8 @@ _WORKFLOW_OPEN = frozenset(W) - WORKFLOW_TERMINAL
 _STILL_UNSTARTED = frozenset({W.EXECUTING, W.NEEDS_REVIEW, W.ABANDONED})
 _FROM_STARTED = (_WORKFLOW_OPEN | WORKFLOW_TERMINAL) - {W.PLANNED}
 WORKFLOW_ARROWS: Mapping[WorkflowStatus, frozenset[WorkflowStatus]] = {
-    W.PLANNED: _STILL_UNSTARTED | {W.AWAITING_APPROVAL},
+    # To its end without a call: the effects that it names were brought about by another workflow.
+    W.PLANNED: _STILL_UNSTARTED | {W.AWAITING_APPROVAL, W.AWAITING_AGENT, W.COMPLETED},
     # Also a step that failed can wait for approval, and then its receipt comes late.
     W.AWAITING_APPROVAL: (_FROM_STARTED | {W.PLANNED}) - {W.AWAITING_APPROVAL},
     W.EXECUTING: _FROM_STARTED - {W.EXECUTING},
@@ -131,7 +132,8 @@ STEP_TERMINAL = frozenset({S.VERIFIED, S.ABANDONED, S.SUPERSEDED})
 STEP_ARROWS: Mapping[StepStatus, frozenset[StepStatus]] = {
     # -> superseded: an edit put another step into its place, before anything was sent.
     S.PLANNED: frozenset({S.PREPARED, S.ABANDONED, S.SUPERSEDED}),
-    S.PREPARED: frozenset({S.STARTED, S.ABANDONED, S.SUPERSEDED}),
+    # prepared -> verified: another step has brought about the effect that both name, and its receipt is taken.
+    S.PREPARED: frozenset({S.STARTED, S.VERIFIED, S.ABANDONED, S.SUPERSEDED}),
     S.STARTED: frozenset({S.COMMITTED, S.FAILED, S.UNCERTAIN}),
     S.COMMITTED: frozenset({S.VERIFIED, S.UNCERTAIN}),
     # failed -> committed: a late receipt, or a person's confirmation, shows that the effect took place after all.

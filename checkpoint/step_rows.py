@@ -31,6 +31,8 @@ class StepRow:
     arguments: str | None
     arguments_hash: str
     idempotency_key: str
+    intent_name: str
+    waits_for_id: uuid.UUID | None
     status: StepStatus
     version: int
     standing: str
@@ -67,6 +69,7 @@ COLUMNS = tuple(column.name for column in fields(StepRow))
 # Columns that a change may write, with their PostgreSQL types. What is written ahead is written once, by `prepare`.
 WRITABLE = {
     "tool_version_id": "uuid",
+    "waits_for_id": "uuid",
     "variant": "text",
     "status": "text",
     "version": "int",
@@ -93,8 +96,15 @@ _OF_WORKFLOWS = (
     f"{_SELECT} WHERE step.workflow_id = ANY(%(ids)s) AND step.status = ANY(%(statuses)s::text[]) ORDER BY step.id"
 )
 
-# A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over, no question about it is
-# open and the agent is not to change it. A workflow that is winding down only settles what is in the air.
+# The owner of the named intent that a step waits for has ended, or has passed it on.
+OWNER_ENDED = """
+EXISTS (SELECT FROM checkpoint_intent AS intent JOIN checkpoint_step AS owner ON owner.id = intent.owner_id
+        WHERE intent.id = step.waits_for_id AND owner.status IN ('verified', 'abandoned', 'superseded'))
+"""
+
+# A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over (also that for another
+# step's effect), no question about it is open and the agent is not to change it. A workflow that is winding down only
+# settles what is in the air.
 # `seen` and `full` are what the turn has looked at already, and whose tool has no place left.
 _READY = f"""
 WITH front AS (
@@ -108,6 +118,7 @@ JOIN checkpoint_workflow AS workflow ON workflow.id = step.workflow_id
 WHERE (step.status IN ('started', 'committed')
        OR step.status IN ('planned', 'prepared', 'failed') AND NOT workflow.winding_down)
   AND coalesce(greatest(step.lease_until, step.next_at) <= %(now)s, true)
+  AND (step.waits_for_id IS NULL OR {OWNER_ENDED})
   AND NOT EXISTS (SELECT FROM checkpoint_case WHERE step_id = step.id AND status = 'open')
   AND NOT EXISTS (SELECT FROM checkpoint_approval WHERE step_id = step.id AND status = 'returned')
   AND step.id <> ALL(%(seen)s) AND step.tool_version_id <> ALL(%(full)s)

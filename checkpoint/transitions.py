@@ -10,7 +10,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
+
+from django.db import transaction
 
 from checkpoint import (
     approval_log,
@@ -80,6 +83,7 @@ class Changes:
     _entries: list[audit.Entry] = field(default_factory=list)
     _held: dict[uuid.UUID, datetime] = field(default_factory=dict)
     _sent: list[tuple[statements.Sent, int]] = field(default_factory=list)
+    _freed: list[uuid.UUID] = field(default_factory=list)
 
     def touch(self, row: StepRow) -> StepRow:
         """Announces a change of the row; call it before the first one, so that the guards carry what was read."""
@@ -102,6 +106,8 @@ class Changes:
         self.touch(row)
         before, row.status = row.status, to
         self._moved.add(row.id)
+        if row.intent_name and to in STEP_TERMINAL:
+            self._freed.append(row.id)
         if before in _ASKABLE and to in _ANSWERED:
             self.settle_cases(row, f"the step went on: {to}")
             self._answered.append(row.id)
@@ -203,6 +209,9 @@ class Changes:
             audit.append(self._entries, at=self.now)
         self._check_sent()
         ended = [row.id for row in self.workflows.values() if row.ended_at == self.now and row.submitted_by_id]
+        if self._freed:
+            # Not here: their workflows are not locked. Should it not come to it, the sweeper finds them.
+            transaction.on_commit(partial(workflow_rows.wake_waiters, self._freed), robust=True)
         asked_about = [request.id for request in self._requests if request.part_of_id is None]
         announce(Announcement([case.id for case in self._cases], ended, self.now, asked_about))
 

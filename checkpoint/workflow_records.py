@@ -23,6 +23,7 @@ class Records:
         evidence: by step, the newest first.
         cases: the open ones, by step, the oldest first.
         requests: the approval that is asked for, or given and not used, by step.
+        owners: by step that waits, the step that brings about what both name.
         budgets: by step, where the policy distinguishes between steps; `policy` holds for the others.
         now: database time of the reading.
     """
@@ -36,6 +37,7 @@ class Records:
     now: datetime
     requests: Mapping[UUID, Approval] = field(default_factory=dict)
     budgets: Mapping[UUID, Policy] = field(default_factory=dict)
+    owners: Mapping[UUID, Step] = field(default_factory=dict)
 
 
 def load(workflow: Workflow) -> Records:
@@ -52,7 +54,16 @@ def load(workflow: Workflow) -> Records:
         now=clock.now(),
         requests={each.step_id: each for each in workflow.approvals.filter(status__in=OPEN_REQUESTS)},
         budgets=budgets_at_front(workflow, steps),
+        owners=owners_of(steps),
     )
+
+
+def owners_of(steps: Sequence[Step]) -> dict[UUID, Step]:
+    """The steps that the waiting ones among these wait for, without payloads."""
+    waiting = {step.waits_for_id for step in steps if step.waits_for_id}
+    owners = Step.objects.filter(intent__in=waiting).select_related("intent").defer("arguments", "template")
+    found = {owner.intent.pk: owner for owner in owners} if waiting else {}
+    return {step.pk: found[step.waits_for_id] for step in steps if step.waits_for_id}
 
 
 def budgets_at_front(workflow: Workflow, steps: Sequence[Step]) -> dict[UUID, Policy]:

@@ -10,6 +10,8 @@ from typing import Any
 
 from checkpoint import statements
 from checkpoint.states import StepStatus, WorkflowFacts, WorkflowStatus
+from checkpoint.step_rows import OWNER_ENDED
+from checkpoint.transactions import one_transaction
 
 
 @dataclass(slots=True)
@@ -78,8 +80,8 @@ _LOCK_HELD = (
 )
 
 # A step at the front wakes its workflow when its lease or its wait ends, at once if it has neither, and never while a
-# question about it is open, or while the agent is to change it.
-_FACTS = """
+# question about it is open, the agent is to change it, or another step is to bring about its effect.
+_FACTS = f"""
 WITH step AS (
   SELECT step.workflow_id, step.status, greatest(step.lease_until, step.next_at) AS ready_at,
          step.position = min(step.position) FILTER (WHERE step.status NOT IN ('verified', 'superseded'))
@@ -89,12 +91,13 @@ WITH step AS (
          step.id IN (SELECT step_id FROM checkpoint_approval
                      WHERE status = 'pending' AND workflow_id = ANY(%(ids)s)) AS unapproved,
          step.id IN (SELECT step_id FROM checkpoint_approval
-                     WHERE status = 'returned' AND workflow_id = ANY(%(ids)s)) AS sent_back
+                     WHERE status = 'returned' AND workflow_id = ANY(%(ids)s)) AS sent_back,
+         step.waits_for_id IS NOT NULL AND NOT {OWNER_ENDED} AS waits
   FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(ids)s))
 SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked), count(*) FILTER (WHERE unapproved),
        count(*) FILTER (WHERE sent_back),
        min(coalesce(ready_at, %(now)s)) FILTER (
-         WHERE at_front AND NOT asked AND NOT sent_back
+         WHERE at_front AND NOT asked AND NOT sent_back AND NOT waits
            AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
 FROM step GROUP BY workflow_id, status
 """
@@ -105,6 +108,17 @@ SELECT workflow_id, min(greatest(lease_until, next_at)) FROM checkpoint_step
 WHERE workflow_id = ANY(%(ids)s) AND status IN ('planned', 'prepared', 'started', 'committed', 'failed')
   AND greatest(lease_until, next_at) > %(now)s
 GROUP BY workflow_id
+"""
+
+# Whoever holds a workflow here derives its waking time anew, or leaves it to the sweeper.
+_WAKE_WAITERS = """
+UPDATE checkpoint_workflow SET wake_at = checkpoint_now() WHERE id IN (
+  SELECT workflow.id FROM checkpoint_workflow AS workflow
+  WHERE workflow.status NOT IN ('completed', 'abandoned') AND workflow.id IN (
+    SELECT waiting.workflow_id FROM checkpoint_step AS waiting
+    JOIN checkpoint_intent AS intent ON intent.id = waiting.waits_for_id
+    WHERE intent.owner_id = ANY(%(owners)s) AND waiting.status = 'prepared')
+  ORDER BY workflow.id FOR UPDATE SKIP LOCKED)
 """
 
 _WRITE = """
@@ -175,6 +189,12 @@ def facts(
     for workflow_id, until in held.items():
         found[workflow_id].wake_at = min(until, others.get(workflow_id, until))
     return found
+
+
+@one_transaction
+def wake_waiters(owners: Sequence[uuid.UUID]) -> int:
+    """Wakes the workflows that wait for these steps, which have ended; returns how many it woke."""
+    return statements.change(_WAKE_WAITERS, owners=list(owners))
 
 
 def write(rows: Sequence[WorkflowRow], *, now: datetime) -> None:

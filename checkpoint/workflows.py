@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from checkpoint import audit, clock, doorbell, reasons, step_rows, transitions, workflow_rows
 from checkpoint.canonical import string_problem
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
-from checkpoint.models import AuditEntry, Intent, PolicyVersion, Step, Team, Workflow
-from checkpoint.new_steps import new_intent, new_step
+from checkpoint.models import AuditEntry, PolicyVersion, Step, Team, Workflow
+from checkpoint.new_steps import BATCH, new_step, take_intents
 from checkpoint.people import Actor
 from checkpoint.permissions import (
     ADMINISTER_WORKFLOW,
@@ -58,6 +58,7 @@ def submit_many(
     Raises:
         NotFound: the user does not see the team.
         Forbidden: the user sees the team but may not submit for it.
+        SubmissionInvalid: a step names an intent that stands for other arguments, or that is closed.
     """
     if user is not None:
         require_right(user, team)
@@ -67,10 +68,8 @@ def submit_many(
     planned = [
         [new_step(step, workflow, team) for step in plan.steps] for plan, workflow in zip(plans, workflows, strict=True)
     ]
-    steps = Step.objects.bulk_create(chain.from_iterable(planned), batch_size=_BATCH)
-    Intent.objects.bulk_create(
-        (new_intent(step, team) for step in steps if step.arguments is not None), batch_size=_BATCH
-    )
+    Step.objects.bulk_create(chain.from_iterable(planned), batch_size=BATCH)
+    take_intents(planned, team)
     _audit(workflows, [len(steps) for steps in planned], actor, at)
     alongside(workflows)
     doorbell.ring_on_commit()
@@ -208,7 +207,6 @@ def require_right(user: User, team: Team) -> None:
 
 REASON_LIMIT = 4000  # characters
 PROMPT_LIMIT = 100  # characters
-_BATCH = 1000  # rows; a statement carries at most 65,535 parameters
 
 
 def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, at: datetime) -> Workflow:

@@ -116,9 +116,10 @@ def test_a_step_moves_along_its_arrows_and_no_others(raw: RawSession) -> None:
         step = factories.step(factories.workflow(), source)
         other = of_step(step)
         answers = {t: raw.updates(STEP, step.pk, status=t.value, **other) for t in S if t is not source}
-        assert answers == {
-            target: ACCEPTED if target in STEP_ARROWS[source] else "legal_arrows_only" for target in answers
-        }, source
+        wanted = {target: ACCEPTED if target in STEP_ARROWS[source] else "legal_arrows_only" for target in answers}
+        if source is S.PREPARED:
+            wanted[S.VERIFIED] = "receipt_is_owners"  # tests/test_intents.py has one that may
+        assert answers == wanted, source
 
 
 def test_a_case_moves_along_its_arrows_and_no_others(raw: RawSession) -> None:

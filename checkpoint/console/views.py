@@ -13,11 +13,11 @@ from django.views.decorators.http import require_safe
 
 from checkpoint import clock, permissions, pinned, queries, workflows
 from checkpoint.explanations import StepExplanation, explain
-from checkpoint.models import Workflow
+from checkpoint.models import Step, Workflow
 from checkpoint.pages import cursor, page
 from checkpoint.queries import WorkflowFilter
 from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
-from checkpoint.workflow_records import Records, budgets_at_front
+from checkpoint.workflow_records import Records, budgets_at_front, owners_of
 
 LONGEST_SEARCH = 200
 
@@ -70,16 +70,22 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     after = cursor(request, "after")
     plan = queries.plan(found, after=after)
     # What comes next depends on every step before; a later page of a long plan does not hold those.
-    told = {} if after else _told(found, plan.rows)
+    owners = owners_of(plan.rows)
+    told = {} if after else _told(found, plan.rows, owners)
     context = _workflow_context(found, plan, request.GET)
-    return page(request, "workflow.html", "live", context | {"told": told, "may_abandon": _may_abandon(request, found)})
+    return page(
+        request,
+        "workflow.html",
+        "live",
+        context | {"told": told, "owners": owners, "may_abandon": _may_abandon(request, found)},
+    )
 
 
 def _may_abandon(request: HttpRequest, found: Workflow) -> bool:
     return found.status not in WORKFLOW_TERMINAL and workflows.may_abandon(request.user, found)
 
 
-def _told(found: Workflow, steps: Sequence[Any]) -> dict[UUID, StepExplanation]:
+def _told(found: Workflow, steps: Sequence[Any], owners: dict[UUID, Step]) -> dict[UUID, StepExplanation]:
     """What is uncertain about each step and what happens next with it."""
     records = Records(
         workflow=found,
@@ -91,6 +97,7 @@ def _told(found: Workflow, steps: Sequence[Any]) -> dict[UUID, StepExplanation]:
         now=clock.now(),
         requests={step.pk: step.open_requests[0] for step in steps if step.open_requests},
         budgets=budgets_at_front(found, steps),
+        owners=owners,
     )
     return dict(zip((step.pk for step in steps), explain(records).steps, strict=True))
 

@@ -57,6 +57,7 @@ _STEP_ARROWS = {
     (S.STARTED, S.UNCERTAIN): "nobody can know",
     (S.COMMITTED, S.VERIFIED): "outcome read",
     (S.COMMITTED, S.UNCERTAIN): "outcome stays invisible",
+    (S.PREPARED, S.VERIFIED): "receipt of the same intent's owner",
     (S.FAILED, S.STARTED): "claim, same key",
     (S.FAILED, S.COMMITTED): "late receipt, or confirm",
     (S.FAILED, S.ABANDONED): "abandon",

@@ -22,6 +22,7 @@ class EvidenceKind(models.TextChoices):
     DRIFT = "drift"
     LATE_RECEIPT = "late_receipt"
     FLIGHT_RECORD = "flight_record"
+    INTENT = "intent"
 
 
 class Evidence(models.Model):

@@ -43,6 +43,9 @@ class Step(FSMModelMixin, models.Model):
     arguments = models.TextField(null=True, help_text="Canonical JSON of the resolved arguments.")
     arguments_hash = models.CharField(max_length=64, default="", blank=True)
     idempotency_key = models.CharField(max_length=64, default="", blank=True)
+    intent_name = models.CharField(max_length=200, default="", blank=True, help_text="What its caller calls it.")
+    # The named intent whose owner it waits for. Without an index of its own: only steps that wait are looked for.
+    waits_for = models.ForeignKey("Intent", null=True, on_delete=models.PROTECT, related_name="waiting", db_index=False)
 
     status = FSMField(default=StepStatus.PLANNED, protected=True)
     version = models.PositiveIntegerField(default=1)
@@ -71,6 +74,7 @@ class Step(FSMModelMixin, models.Model):
         indexes = [
             models.Index(fields=["workflow", "position"], name="step_of_workflow"),
             models.Index(fields=["tool_version"], name="step_started", condition=models.Q(status="started")),
+            models.Index(fields=["waits_for"], name="step_waiting", condition=models.Q(waits_for__isnull=False)),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -31,6 +31,9 @@ class Command(ClearCommand):
         parser.add_argument("step", help="the step's name")
         parser.add_argument("file", help="its new arguments as JSON or YAML, or - for standard input")
         parser.add_argument("--reason", required=True, help="why; kept in the audit trail")
+        parser.add_argument(
+            "--intent", default="", help="what the new call is for, where its old name stands for the old"
+        )
         parser.add_argument("--as", dest="user", metavar="USER", help="change it as this user, with that user's rights")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -47,6 +50,7 @@ class Command(ClearCommand):
                     actor=command_line.actor(user),
                     reason=options["reason"],
                     user=user,
+                    intent=options["intent"],
                 )
         except SubmissionInvalid as error:
             raise refuse(self, error) from error

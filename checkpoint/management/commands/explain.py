@@ -57,6 +57,8 @@ def _step_lines(step: StepExplanation) -> Iterator[str]:
     yield f"{step.position}. {step.name}: {_words(step.status)}{standing}, by {step.tool}"
     if step.operation_id:
         yield f"   operation id: {printable(step.operation_id)}"
+    if step.intent:
+        yield f"   intent: {step.intent}"
     for seen in step.evidence:
         yield f"   {_clock(seen.observed_at)} {_words(seen.kind)}: {_words(seen.finding)}, {printable(seen.source)}"
     if step.uncertain:
