@@ -39,6 +39,7 @@ TITLES = {
     Decision.ABANDON: "Stop here",
     Decision.CONTINUE: "Go on",
     Decision.ACKNOWLEDGE: "I know",
+    Decision.ANSWER: "Answer",
 }
 _NO_OUTCOME_TITLES = {Decision.RETRY: "Try again"}
 
@@ -136,6 +137,17 @@ def _acknowledge(situation: Situation) -> list[str]:
     return ["Closes the question. Nothing is sent and nothing undone; what happened twice stays in the record."]
 
 
+def _answer(situation: Situation) -> list[str]:
+    known = (
+        f"Records what you fill in as the result of “{situation.step}”; it counts as done on your word (“attested”)."
+    )
+    return [known, _steps_can_run(situation)]
+
+
+def _steps_can_run(situation: Situation) -> str:
+    return f"{_steps(situation.waiting)} can then run." if situation.waiting and not situation.winding_down else ""
+
+
 def _afterwards(situation: Situation) -> str:
     if situation.winding_down:
         return "Nothing follows: the workflow is being wound down."
@@ -152,4 +164,5 @@ _SENTENCES: dict[Decision, Callable[[Situation], list[str]]] = {
     Decision.ABANDON: _abandon,
     Decision.CONTINUE: _continue,
     Decision.ACKNOWLEDGE: _acknowledge,
+    Decision.ANSWER: _answer,
 }

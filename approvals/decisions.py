@@ -53,6 +53,7 @@ def decide(
     step_version: int,
     arguments_hash: str,
     authentication: Authentication = UNKNOWN,
+    data: Any = None,
     alongside: Callable[[Answered], None] = lambda answered: None,
 ) -> Answered:
     """Records a person's answer to a case, and carries it out unless the policy wants more people to give it.
@@ -64,6 +65,7 @@ def decide(
         step_version: the step's version that the person saw.
         arguments_hash: the hash of the arguments that the person saw.
         authentication: when the person last proved who they are; it counts where the policy wants a fresh proof.
+        data: with the kind `answer`, what was put into the task's form, as JSON values.
         alongside: writes what belongs to the answer, in its transaction; what it raises undoes both. It is not called
             for an answer that was given before.
 
@@ -74,7 +76,7 @@ def decide(
         NotFound: no such case, or none that this person may see.
         Forbidden: the person may see it but not decide, or the policy wants people of other groups.
         AuthenticateAgain: the policy wants the person to have authenticated again shortly before.
-        DecisionIncomplete: no reason, or a field is too long.
+        DecisionIncomplete: no reason, a field is too long, or `data` is not what the task's form asks for.
         CaseClosed: it was answered or settled already; the message says by whom and how (S11, S19).
         StaleView: the step moved on since the person looked (S11, S12).
         DecisionNotAllowed: the case's reason, or the policy in force, does not allow this answer.
@@ -91,6 +93,7 @@ def decide(
         step_version,
         arguments_hash,
         authentication,
+        data,
     )
     _check_complete(given)
     try:
@@ -145,7 +148,7 @@ def _carry_out(
     agreed = [signature for signature in signed if signature.kind == given.kind]
     found = [signature.operation_id for signature in agreed if signature.operation_id]
     given = replace(given, operation_id=given.operation_id or (found or [""])[-1])
-    recovery.apply(changes, case, row, recovery.Answer(given.kind, given.reason, given.operation_id))
+    recovery.apply(changes, case, row, recovery.Answer(given.kind, given.reason, given.operation_id, given.data))
     details = {"signed_by": [signature.person_name for signature in agreed], **known}
     decision = _record(changes, case, given, details)
     notices.tell_of_decision(decision)

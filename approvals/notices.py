@@ -102,7 +102,10 @@ class _Question:
         _write(self.write(REQUESTER), NoticeKind.DECIDED, [event], at=at, doer=doer)
 
 
-CASES = _Question("checkpoint_case", "case_id", DECIDERS, DECIDE_CASE, "timer.after")
+CASES = _Question(
+    "checkpoint_case", "case_id", DECIDERS, DECIDE_CASE,
+    "least(timer.after, ((event.findings->>'answer_by')::timestamptz - %(at)s) * timer.share)",
+)  # fmt: skip
 APPROVALS = _Question(
     "checkpoint_approval", "approval_id", APPROVERS, DECIDE_APPROVAL,
     "least(timer.after, (event.expires_at - %(at)s) * timer.share)",

@@ -10,7 +10,7 @@ from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
 from checkpoint.rulings import DriftAnswer, OnTimeout, Scope
 from checkpoint.schema_faults import MUST_BE
-from checkpoint.states import CASE_RULES
+from checkpoint.states import CASE_RULES, Decision
 
 MOST_RULES = 500
 LONGEST_TIME = 366 * 86_400  # seconds
@@ -76,9 +76,13 @@ _APPROVAL = _not_empty(
     }
 )
 _PEOPLE = _object({"needed": _NEEDED, "groups": _GROUPS})
+_ONE_PERSON = _object({"groups": _GROUPS})
 _DECISIONS = _not_empty(
     {
-        reason.value: _not_empty({decision.value: _PEOPLE for decision in case.decisions})
+        reason.value: _not_empty(
+            # Two people who fill in one form give two answers.
+            {decision.value: _ONE_PERSON if decision is Decision.ANSWER else _PEOPLE for decision in case.decisions}
+        )
         for reason, case in CASE_RULES.items()
     }
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -37,6 +38,7 @@ class GivenAnswer:
 
     Attributes:
         person: whoever the session or token belongs to.
+        data: what was put into a task's form, as JSON values.
     """
 
     case_id: UUID
@@ -48,6 +50,7 @@ class GivenAnswer:
     step_version: int
     arguments_hash: str
     authentication: Authentication = UNKNOWN
+    data: Any = None
 
     @property
     def actor(self) -> Actor:

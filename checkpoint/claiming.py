@@ -12,10 +12,12 @@ from checkpoint import (
     attempt_log,
     evidence_log,
     fencing,
+    human_tasks,
     intents,
     live_workers,
     pinned,
     preparation,
+    start_times,
     step_rows,
     step_rulings,
     verdicts,
@@ -189,14 +191,24 @@ class _Claimer:
 
     def _start_if_admitted(self, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
         try:
+            if not start_times.has_come(self.changes, row):
+                return None
             if drift := self.gatekeeper.to_review(row):
                 self._review(row, drift, attempts)
                 return None
-            return self._start(row) if self.gatekeeper.admits(row, self.limiter.take_place) else None
-        except RecordDamaged:
-            log.exception("the policy in force cannot be read, so step %s does not start", row.name)
+            return self._start_or_ask(row)
+        except (RecordDamaged, LookupError, TypeError, ValueError):
+            log.exception("the policy in force or the step's time cannot be read, so step %s does not start", row.name)
             self.changes.touch(row).next_at = self.now + UNDECIDABLE_WAIT
             return None
+
+    def _start_or_ask(self, row: StepRow) -> Claim | None:
+        """A question to a person takes no place among the calls in flight."""
+        if not pinned.contract(row).asks:
+            return self._start(row) if self.gatekeeper.admits(row, self.limiter.take_place) else None
+        if self.gatekeeper.admits(row, lambda _: True):
+            human_tasks.ask(self.changes, row)
+        return None
 
     def _review(self, row: StepRow, drift: Drift, attempts: list[AttemptRow]) -> None:
         """A person looks. What was sent may have taken effect: then that is the question before any other."""

@@ -50,6 +50,9 @@ class Contract:
         in_flight: so many of the tool's steps may be started at once, by all workers; None for no limit.
         starts_per_minute: so many starts of the tool, by all workers; None for no limit.
         burst: so many of these at once after a pause; None for two seconds' worth.
+        starts_at: name of the argument with the time before which the call is not made (RFC 3339, with an offset).
+        starts_after: name of the argument with the seconds to wait from when the step's turn comes.
+        asks: a person makes the effect by answering a form; the tool is never called (checkpoint/human_tasks.py).
     """
 
     recovery: RecoveryClass
@@ -65,6 +68,14 @@ class Contract:
     in_flight: int | None = None
     starts_per_minute: float | None = None
     burst: int | None = None
+    starts_at: str = ""
+    starts_after: str = ""
+    asks: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the arguments name a time before which nothing is called."""
+        return bool(self.starts_at or self.starts_after)
 
     def __post_init__(self) -> None:
         if self.recovery is RecoveryClass.QUERYABLE and not self.can_inspect:

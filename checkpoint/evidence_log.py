@@ -48,6 +48,7 @@ INSERT INTO checkpoint_evidence ({_COLUMNS}) SELECT {_COLUMNS} FROM json_to_reco
 _OF_FLIGHT = """
 SELECT attempt_number, finding FROM checkpoint_evidence WHERE step_id = %(step)s AND kind = %(kind)s ORDER BY id
 """
+_FIRST = "SELECT facts FROM checkpoint_evidence WHERE step_id = %(step)s AND finding = %(finding)s ORDER BY id LIMIT 1"
 
 
 def observe(
@@ -96,6 +97,12 @@ def facts_of(evidence_id: uuid.UUID | None) -> str:
 def flight_findings(step_id: uuid.UUID) -> dict[int, str]:
     """What flight recorders told about a step's attempts, by the attempt's number."""
     return dict(statements.fetch(_OF_FLIGHT, step=step_id, kind=EvidenceKind.FLIGHT_RECORD.value))
+
+
+def first_facts(step_id: uuid.UUID, finding: str) -> str | None:
+    """The facts of the first piece of evidence about a step with this finding, as canonical JSON; None without one."""
+    found = statements.fetch(_FIRST, step=step_id, finding=finding)
+    return str(found[0][0]) if found else None
 
 
 def insert(evidence: Sequence[EvidenceRow]) -> None:

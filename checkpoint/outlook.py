@@ -57,6 +57,8 @@ def outlook(facts: StepFacts, contract: Contract | None, policy: Policy, now: da
         return Outlook(_words(action))
     if facts.lease_until is not None and facts.lease_until > now:
         return Outlook("a worker is acting on it; if it stops answering, another takes over", facts.lease_until)
+    if contract.waits and facts.status is StepStatus.PREPARED:
+        return Outlook("the time that it waits for comes", action.until)
     return Outlook(_words(next_action(facts, contract, policy, action.until)), action.until)
 
 

@@ -31,6 +31,7 @@ class Subject:
         cut: how the last attempt without an outcome was cut off, if it was.
         said: the last words of the tool or provider, untrusted.
         note: what the engine adds about this occasion.
+        answer_by: until when an answer is wanted (ISO 8601), if there is such a time.
     """
 
     step: str
@@ -42,6 +43,7 @@ class Subject:
     cut: Cut = Cut.NOT
     said: str = ""
     note: str = ""
+    answer_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,12 @@ class Question:
     unknown: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     said: str = ""
+    answer_by: str = ""
 
     def findings(self) -> dict[str, list[str] | str]:
         """The form in which a case stores it."""
-        return {"known": self.known, "unknown": self.unknown, "tried": self.tried, "said": self.said}
+        stored: dict[str, list[str] | str] = {"known": self.known, "unknown": self.unknown, "tried": self.tried}
+        return stored | {"said": self.said} | ({"answer_by": self.answer_by} if self.answer_by else {})
 
 
 _SENTENCES = {
@@ -73,6 +77,7 @@ _SENTENCES = {
     CaseReason.COMPENSATION_FAILED: "“{step}” was to undo an earlier effect with {tool}, and did not take effect.",
     CaseReason.PLAN_INVALID: "“{step}” cannot go on: its arguments do not fit {tool}, or what it names is taken.",
     CaseReason.RECORD_DAMAGED: "The stored result of “{step}” does not match its own hash.",
+    CaseReason.HUMAN_TASK: "“{step}” asks a person, and the workflow goes on with the answer.",
 }
 
 _UNKNOWN = {
@@ -89,6 +94,7 @@ _UNKNOWN = {
     CaseReason.COMPENSATION_FAILED: "How else the earlier effect can be undone.",
     CaseReason.PLAN_INVALID: "What the agent meant to pass on.",
     CaseReason.RECORD_DAMAGED: "What the result was.",
+    CaseReason.HUMAN_TASK: "The answer.",
 }
 
 
@@ -101,6 +107,7 @@ def ask(reason: CaseReason, subject: Subject) -> Question:
         unknown=[_UNKNOWN[reason]],
         tried=_tried(subject),
         said=subject.said[:2000],
+        answer_by=subject.answer_by,
     )
 
 

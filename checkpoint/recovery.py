@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from checkpoint import argument_schemas, attempt_log, evidence_log, pinned, step_rulings, verdicts, workflow_rows
+from checkpoint import (
+    argument_schemas,
+    attempt_log,
+    evidence_log,
+    human_tasks,
+    pinned,
+    step_rulings,
+    verdicts,
+    workflow_rows,
+)
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.errors import DecisionNotAllowed, SubmissionInvalid
 from checkpoint.models import Case, Ending, Evidence, EvidenceKind, PolicyVersion, ToolVersion
@@ -31,11 +40,13 @@ class Answer:
 
     Attributes:
         operation_id: the provider's id of the effect, if the person found it.
+        data: what the person put into a task's form.
     """
 
     kind: Decision
     reason: str
     operation_id: str = ""
+    data: Any = None
 
 
 def apply(changes: Changes, case: Case, row: StepRow, answer: Answer) -> None:
@@ -49,6 +60,7 @@ def apply(changes: Changes, case: Case, row: StepRow, answer: Answer) -> None:
         Decision.ABANDON: _Deciding.abandon,
         Decision.CONTINUE: _Deciding.go_on,
         Decision.ACKNOWLEDGE: _Deciding.acknowledge,
+        Decision.ANSWER: _Deciding.give_answer,
     }
     handlers[answer.kind](_Deciding(changes, case, row, answer, attempts))
 
@@ -125,6 +137,16 @@ class _Deciding:
     def acknowledge(self) -> None:
         """The person knows and deals with it outside."""
         self.changes.note(self.row, "acknowledge", reason=self.answer.reason)
+
+    def give_answer(self) -> None:
+        """What a person answers to a task is its effect, its receipt and its outcome. Nothing is sent."""
+        row = self.row
+        answer = human_tasks.checked_answer(row.arguments_value, self.answer.data)
+        row.receipt_id = self._attest("answered", {"answer": answer, "person": self.changes.actor.name})
+        row.standing, row.next_at, row.committed_at = Standing.ATTESTED, None, self.changes.now
+        self.changes.move(row, StepStatus.STARTED, verb="start")
+        self.changes.move(row, StepStatus.COMMITTED, verb="answer", reason=self.answer.reason)
+        verdicts.conclude_verified(self.changes, row)
 
     def _check_same_arguments(self, newest: ToolVersion) -> None:
         try:

@@ -78,6 +78,7 @@ class Decision(StrEnum):
     ABANDON = "abandon"
     CONTINUE = "continue"
     ACKNOWLEDGE = "acknowledge"
+    ANSWER = "answer"
     APPROVE = "approve"
     REJECT = "reject"
     REQUEST_CHANGES = "request_changes"
@@ -99,6 +100,7 @@ class CaseReason(StrEnum):
     COMPENSATION_FAILED = "compensation_failed"
     PLAN_INVALID = "plan_invalid"
     RECORD_DAMAGED = "record_damaged"
+    HUMAN_TASK = "human_task"
 
 
 W, S, D = WorkflowStatus, StepStatus, Decision
@@ -208,6 +210,10 @@ CASE_RULES: Mapping[CaseReason, CaseRule] = {
     CaseReason.PLAN_INVALID: CaseRule("The plan cannot go on", S.PLANNED, {D.RETRY: None, D.ABANDON: S.ABANDONED}),
     CaseReason.RECORD_DAMAGED: CaseRule(
         "A record does not match its hash", None, {D.RETRY: None, D.ABANDON: S.ABANDONED}
+    ),
+    # The answer is the effect: the step is started, committed and verified by it, in one transaction.
+    CaseReason.HUMAN_TASK: CaseRule(
+        "Somebody is to answer", S.PREPARED, {D.ANSWER: S.VERIFIED, D.ABANDON: S.ABANDONED}
     ),
 }
 

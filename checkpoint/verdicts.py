@@ -48,7 +48,14 @@ def conclude_verified(changes: Changes, row: StepRow, standing: Standing | None 
 
 
 def open_case(
-    changes: Changes, row: StepRow, reason: CaseReason, attempts: list[AttemptRow], *, said: str = "", note: str = ""
+    changes: Changes,
+    row: StepRow,
+    reason: CaseReason,
+    attempts: list[AttemptRow],
+    *,
+    said: str = "",
+    note: str = "",
+    answer_by: str = "",
 ) -> None:
     """Stops a step with one question; it becomes uncertain where the outcome is what is asked."""
     subject = Subject(
@@ -61,6 +68,7 @@ def open_case(
         cut=_cut(row, attempts),
         said=said or next((attempt.detail for attempt in reversed(attempts) if attempt.detail), ""),
         note=note,
+        answer_by=answer_by,
     )
     changes.touch(row)
     if CASE_RULES[reason].step_status is StepStatus.UNCERTAIN:

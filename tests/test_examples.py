@@ -103,3 +103,18 @@ def test_the_draft_is_deleted_once_the_final_text_is_there(running: Rig) -> None
     assert (workflow.status, running.cases(workflow)) == (WorkflowStatus.COMPLETED, [])
     assert [file.name for file in (running.folder / "files" / "minutes").iterdir()] == ["2026-11-28.txt"]
     assert not [file for file in (running.folder / "files").rglob(".checkpoint-*/**/*") if file.is_file()]
+
+
+def test_a_person_is_asked_and_the_workflow_waits_as_long_as_they_say(running: Rig) -> None:
+    workflow = running.rest(submitted(running, "tools/ask-and-wait.yaml"))
+    assert workflow.status == WorkflowStatus.NEEDS_REVIEW
+    (case,) = running.cases(workflow)
+    running.decide(case, Decision.ANSWER, data={"seconds": 1, "said": "until tomorrow"})
+    assert running.rest(workflow).status == WorkflowStatus.COMPLETED
+    waited = running.step(workflow, "think_it_over")
+    assert waited.verified_at is not None
+    asked = running.step(workflow, "ask")
+    assert asked.verified_at is not None
+    assert (waited.verified_at - asked.verified_at).total_seconds() >= 1
+    note = json.loads((running.folder / "files/notes/thought-it-over.json").read_text())
+    assert note == {"seconds": 1, "said": "until tomorrow"}

@@ -11,6 +11,8 @@ from django.db.models import Count, Q
 from approvals import consequences, signatures
 from approvals.case_work import said
 from approvals.consequences import Situation
+from approvals.console import task_form
+from approvals.console.task_form import TaskField
 from approvals.models import Signature
 from checkpoint.canonical import sha256_hex
 from checkpoint.contracts import Contract
@@ -49,6 +51,7 @@ class Answer:
     Attributes:
         needed: how many people have to give it.
         given: the signatures of those who have.
+        fields: what the form of a task asks for.
         withheld: why this person cannot give it, as a sentence; empty where they can.
     """
 
@@ -61,6 +64,7 @@ class Answer:
     needed: int
     given: Sequence[Signature]
     withheld: str
+    fields: Sequence[TaskField] = ()
 
 
 def offered(case: Case, person: Person, typed: Typed) -> list[Answer]:
@@ -82,6 +86,7 @@ def offered(case: Case, person: Person, typed: Typed) -> list[Answer]:
             needed=rule.needed,
             given=signatures.agreeing(signed, kind, rule),
             withheld=_spent(own) if own else signatures.refusal(rule, person),
+            fields=task_form.fields_of(case, typed.values) if kind is Decision.ANSWER else (),
         )
         for kind, rule in signatures.rules_of(case).items()
     ]

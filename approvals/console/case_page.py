@@ -8,10 +8,11 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.dateparse import parse_datetime
 
 from approvals import assignments, queries, question_list, signatures, similar_cases, snoozes
 from approvals.consequences import HAPPENING
-from approvals.console import passwords
+from approvals.console import passwords, task_form
 from approvals.console.answers import Answer, Typed, arguments_intact, contract_of, offered
 from approvals.models import Escalation
 from approvals.permissions import DECIDE_CASE
@@ -27,7 +28,7 @@ from checkpoint.errors import (
 from checkpoint.models import AuditStream, Case
 from checkpoint.pages import is_htmx, is_shown, page
 from checkpoint.permissions import Person
-from checkpoint.states import STEP_TERMINAL, CaseStatus, StepStatus
+from checkpoint.states import STEP_TERMINAL, CaseReason, CaseStatus, StepStatus
 
 CHANNEL = "console"
 COMMENTS_SHOWN = 20
@@ -93,7 +94,7 @@ def _refused(request: HttpRequest, case_id: UUID, form: str, refusal: Checkpoint
         kind=form,
         reason=sent.get("reason", ""),
         operation_id=sent.get("operation_id", ""),
-        values={name: sent.get(name, "") for name in ("to", "hours", "text")},
+        values={name: sent.get(name, "") for name in ("to", "hours", "text", *task_form.names(sent))},
         field=field,
         refusal=sentence,
     )
@@ -120,6 +121,8 @@ def _context(found: Case, request: HttpRequest, typed: Typed) -> dict[str, Any]:
     return {
         "case": found,
         "step": found.step,
+        "is_task": found.reason == CaseReason.HUMAN_TASK,
+        "answer_by": parse_datetime(found.findings.get("answer_by") or ""),
         "contract": contract,
         "place": place(contract, key=found.step.idempotency_key, operation_id=found.step.operation_id),
         "intact": intact,

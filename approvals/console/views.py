@@ -9,8 +9,8 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals import decisions, question_list, review_queue
-from approvals.console import bulk_form, passwords
+from approvals import decisions, queries, question_list, review_queue
+from approvals.console import bulk_form, passwords, task_form
 from approvals.console.case_page import CHANNEL, act, show
 from approvals.review_queue import Shown
 from checkpoint.errors import DecisionIncomplete
@@ -85,7 +85,13 @@ def _answer(request: HttpRequest, case_id: UUID) -> dict[str, Any]:
         "step_version": number(sent.get("step_version")) or 0,
         "arguments_hash": sent.get("arguments_hash", ""),
         "authentication": passwords.given(request),
+        "data": _data(request, case_id) if sent.get("kind") == Decision.ANSWER else None,
     }
+
+
+def _data(request: HttpRequest, case_id: UUID) -> dict[str, Any]:
+    """What the form of a task holds, as its fields say; of a case that the person may not see, nothing is read."""
+    return task_form.answer_from(queries.visible_case(request.user, case_id), request.POST.dict())
 
 
 def _kind(text: str) -> Decision:

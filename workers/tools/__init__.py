@@ -9,9 +9,11 @@ from workers.tools.file_append import FileAppend
 from workers.tools.file_delete import FileDelete
 from workers.tools.file_write import FileWrite
 from workers.tools.http_request import HttpRequest
+from workers.tools.human_task import HumanTask
 from workers.tools.object_delete import ObjectDelete
 from workers.tools.object_put import ObjectPut
 from workers.tools.sql_execute import SqlExecute
+from workers.tools.wait_until import WaitUntil
 
 TOOLS: list[Tool] = [
     CommandRun(),
@@ -20,7 +22,9 @@ TOOLS: list[Tool] = [
     FileDelete(),
     FileWrite(),
     HttpRequest(),
+    HumanTask(),
     ObjectDelete(),
     ObjectPut(),
     SqlExecute(),
+    WaitUntil(),
 ]

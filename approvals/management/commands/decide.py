@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +17,9 @@ from approvals.queries import cases_visible_to
 from approvals.step_up import Authentication
 from approvals.where_to_look import place
 from checkpoint import command_line, waiting
+from checkpoint.canonical import parse
 from checkpoint.command_line import ClearCommand, printable
-from checkpoint.errors import Conflict
+from checkpoint.errors import Conflict, ValueNotCanonical
 from checkpoint.models import Case, Step
 from checkpoint.occasions import login_name
 from checkpoint.rulings import DecisionRule
@@ -27,6 +29,13 @@ from checkpoint.states import STEP_TERMINAL, CaseReason, CaseStatus, Decision, S
 MOVED_ON = 3
 ASKED_AGAIN = 4
 TIME_IS_OVER = 6
+
+
+def _json(text: str) -> Any:
+    try:
+        return parse(text)
+    except ValueNotCanonical as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 class Command(ClearCommand):
@@ -43,6 +52,7 @@ class Command(ClearCommand):
         parser.add_argument("kind", choices=[kind.value for kind in Decision], help="the answer")
         parser.add_argument("--reason", required=True, help="why; kept in the audit trail")
         parser.add_argument("--operation-id", default="", help="the provider's id, where you found one")
+        parser.add_argument("--data", type=_json, metavar="JSON", help="with “answer”: what the task's form asks for")
         parser.add_argument("--as", dest="user", metavar="USER", help="who decides; by default your login name")
         parser.add_argument("--no-input", action="store_true", help="ask nothing at a terminal, nor for a password")
         parser.add_argument(
@@ -76,6 +86,7 @@ class Command(ClearCommand):
                 step_version=case.step.version,
                 arguments_hash=case.step.arguments_hash,
                 authentication=Authentication(asked),
+                data=options["data"],
             )
         if isinstance(answered, Signature):
             self.stdout.write(f"Signed: {answered.kind}, by {answered.person_name}. {_state_of(answered)}")

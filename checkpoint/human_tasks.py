@@ -1,0 +1,48 @@
+"""Steps that a person makes by answering: the question is a case, and the answer is the step's receipt.
+
+Such a step stays `prepared` while it is asked about: nothing is sent, no lease and no hand are spent on it, and a
+workflow that is abandoned meanwhile ends at once. Its arguments hold `title`, `instructions` and `form`, a small subset
+of JSON Schema that the tool's own schema bounds; perhaps `answer_within_seconds`. All of it is an agent's text.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+from typing import Any
+
+from checkpoint import verdicts
+from checkpoint.argument_schemas import closed, prepare_arguments
+from checkpoint.canonical import parse
+from checkpoint.errors import DecisionIncomplete, SubmissionInvalid
+from checkpoint.states import CaseReason
+from checkpoint.step_rows import StepRow
+from checkpoint.transitions import Changes
+
+LARGEST_ANSWER = 12 * 1024  # bytes of canonical JSON; with reason and name it fits into a receipt
+
+
+def ask(changes: Changes, row: StepRow) -> None:
+    """Opens the question about a prepared step whose turn it is."""
+    arguments = row.arguments_value
+    said = "\n\n".join(filter(None, (arguments["title"], arguments["instructions"])))
+    within = arguments.get("answer_within_seconds")
+    answer_by = "" if within is None else (changes.now + timedelta(seconds=within)).astimezone(UTC).isoformat()
+    verdicts.open_case(changes, row, CaseReason.HUMAN_TASK, [], said=said, answer_by=answer_by)
+
+
+def checked_answer(arguments: Any, data: Any) -> Any:
+    """The answer as it is kept: held against the form, defaults filled in, canonical.
+
+    Raises:
+        DecisionIncomplete: it is not what the form asks for; the message names every field.
+    """
+    if not isinstance(data, dict):
+        raise DecisionIncomplete("data: this task asks for a filled-in form, as a JSON object.")
+    try:
+        text = prepare_arguments(closed({"type": "object", **arguments["form"]}), data)
+    except SubmissionInvalid as error:
+        faults = "; ".join(f"{fault.path.lstrip('/') or 'the form'} {fault.message}" for fault in error.faults[:20])
+        raise DecisionIncomplete(f"data: {faults}.") from error
+    if len(text.encode()) > LARGEST_ANSWER:
+        raise DecisionIncomplete(f"data: the answer is larger than {LARGEST_ANSWER} bytes; shorten it.")
+    return parse(text)
