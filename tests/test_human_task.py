@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from approvals.bulk import jobs
+from approvals.bulk.selection import Selection
 from approvals.decisions import decide
 from approvals.models import Decision, Notice, NoticeTimer
 from checkpoint.argument_schemas import closed, prepare_arguments
@@ -170,6 +172,15 @@ class TestAnswering:
         assert command("decide", case.pk, "answer", *given, "{}")[0] == 1
         code, said = command("decide", case.pk, "answer", *given, json.dumps(GIVEN))
         assert (code, "Decided: answer" in said) == (0, True)
+
+
+def test_tasks_are_not_answered_in_bulk() -> None:
+    case, _ = asked()
+    with pytest.raises(DecisionIncomplete, match="one by one"):
+        jobs.create(
+            person=worker(case), channel="console", kind=DecisionKind.ANSWER, selection=Selection(cases=(case.pk,)),
+            reason="all the same",
+        )  # fmt: skip
 
 
 class TestThePage:

@@ -18,7 +18,7 @@ from django.dispatch import Signal
 from approvals.bulk import trail
 from approvals.bulk.queries import job_visible_to
 from approvals.bulk.selection import PLURAL, Frozens, Selection, cap, freeze
-from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkNoun, noun
+from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkNoun
 from approvals.decisions import REASON_LIMIT
 from approvals.models import BulkItem, BulkJob
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
@@ -52,8 +52,9 @@ def create(
         Forbidden: the person may not give such answers at all.
         NotFound: something selected does not exist, or the person may not see it.
     """
-    if kind not in ANSWERS[noun(kind)]:
-        raise DecisionIncomplete(f"kind: choose one of {', '.join(DecisionKind)}.")
+    offered = [each for kinds in ANSWERS.values() for each in kinds]
+    if kind not in offered:
+        raise DecisionIncomplete(f"kind: choose one of {', '.join(offered)}; the rest is answered one by one.")
     draft = BulkJob(
         id=job_id or uuid7(), person=person, person_name=person.get_username(), channel=channel, kind=kind.value,
         reason=_complete(reason), filter=selection.matching.as_json() if selection.matching else None, cap=cap(),
