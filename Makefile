@@ -18,6 +18,7 @@ reset:
 test:
 	$(DEVELOPMENT)
 	@sh deploy/ensure-chromium.sh
+	@sh deploy/ensure-rabbitmq.sh
 	@$(PYTHON_ENV)/python -m pytest -n 2 $(ARGS)
 
 ci: lint types contracts migrations-check test

@@ -12,7 +12,8 @@ effect, `email.send/handed_over` and `email.send/answered` around the end of a m
 has ended, `bulk/before_commit` and `bulk/after_commit` around the answer to one item of a bulk job, `notice/sent`
 between sending a notice and recording that, and of an artifact's bytes (the step is their hash) `artifact/announced`,
 `artifact/uploaded`, `artifact/kept` between the commits of its row, and `artifact/doomed` before orphans go;
-`object.put/answered` and `object.delete/answered` when a store has answered.
+`object.put/answered` and `object.delete/answered` when a store has answered, `outbox.publish/published` when a
+destination has.
 """
 
 from __future__ import annotations

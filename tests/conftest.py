@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # Named here because a conftest's fixture wins over one that a plugin (pytest-django) defines under the same name.
+from tests.broker_driver import rabbitmq, valkey, valkey_server
 from tests.notice_receivers import mail_server, receiver
 from tests.plugin_database import django_db_setup
 from tests.rig import rig
@@ -13,6 +14,7 @@ from tests.time_driver import time_machine
 __all__ = [
     "django_db_setup",
     "mail_server",
+    "rabbitmq",
     "receiver",
     "rig",
     "sandbox",
@@ -20,4 +22,6 @@ __all__ = [
     "shop",
     "shop_database",
     "time_machine",
+    "valkey",
+    "valkey_server",
 ]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 import json
 import ssl
 from collections.abc import Iterable
@@ -25,8 +21,8 @@ from workers.notices.defanged import defanged, one_line
 from workers.registry import Deadline
 from workers.tools.http_network import Network
 from workers.tools.secrets import Secrets
+from workers.webhook_signing import signed_headers
 
-SECRET_PREFIX = "whsec_"
 ANSWER_READ = 2000  # bytes
 GONE = 410
 
@@ -64,33 +60,17 @@ def standard(letter: Letter) -> dict[str, Any]:
     return {"type": letter.type, "timestamp": letter.at.isoformat(), "data": letter.data}
 
 
-def signature(secret: str, message_id: str, timestamp: int, content: bytes) -> str:
-    """The header webhook-signature, version 1: HMAC-SHA256 over id, time and content.
-
-    Raises:
-        NotApplied: the secret is not of the form `whsec_` and base64.
-    """
-    try:
-        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    except binascii.Error:
-        key = b""
-    if not secret.startswith(SECRET_PREFIX) or not key:
-        raise NotApplied("nothing was sent: the channel's secret is not “whsec_” followed by base64")
-    signed = f"{message_id}.{timestamp}.".encode() + content
-    return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
-
-
 def _form(letter: Letter, taken: Taken, to: Webhook) -> tuple[bytes, dict[str, str]]:
     if to.format is ChannelFormat.SLACK:
         return json.dumps(slack(letter)).encode(), {}
-    content, timestamp = json.dumps(standard(letter)).encode(), int(taken.at.timestamp())
-    message_id = f"notice_{letter.id}"
-    signed = signature(Secrets().value(to.secret_name), message_id, timestamp, content)
-    return content, {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": signed,
-    }
+    content = json.dumps(standard(letter)).encode()
+    headers = signed_headers(
+        Secrets().value(to.secret_name),
+        message_id=f"notice_{letter.id}",
+        timestamp=int(taken.at.timestamp()),
+        content=content,
+    )
+    return content, headers
 
 
 def _post(url: str, content: bytes, headers: dict[str, str]) -> Delivered | NotDelivered:

@@ -12,6 +12,7 @@ from workers.tools.http_request import HttpRequest
 from workers.tools.human_task import HumanTask
 from workers.tools.object_delete import ObjectDelete
 from workers.tools.object_put import ObjectPut
+from workers.tools.outbox_publish import OutboxPublish
 from workers.tools.sql_execute import SqlExecute
 from workers.tools.wait_until import WaitUntil
 
@@ -25,6 +26,7 @@ TOOLS: list[Tool] = [
     HumanTask(),
     ObjectDelete(),
     ObjectPut(),
+    OutboxPublish(),
     SqlExecute(),
     WaitUntil(),
 ]
