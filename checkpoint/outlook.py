@@ -53,6 +53,8 @@ def outlook(facts: StepFacts, contract: Contract | None, policy: Policy, now: da
     if contract is None:
         return Outlook("" if facts.status in STEP_TERMINAL else _WORDS[Prepare])
     action = next_action(facts, contract, policy, now)
+    if contract.asks and isinstance(action, Start):
+        return Outlook("a person is asked")
     if not isinstance(action, Wait):
         return Outlook(_words(action))
     if facts.lease_until is not None and facts.lease_until > now:
