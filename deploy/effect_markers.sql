@@ -22,6 +22,16 @@ CREATE TABLE IF NOT EXISTS checkpoint.effects (
   CHECK ((done_at IS NULL) = (transaction_id IS NULL) AND (done_at IS NULL) = (row_count IS NULL))
 );
 
+-- What happened, happened: a statement of an agent, which runs as the same role, cannot make it undone.
+CREATE OR REPLACE FUNCTION checkpoint.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the marker of an effect is final' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE OR REPLACE TRIGGER done_is_final BEFORE UPDATE ON checkpoint.effects FOR EACH ROW
+  WHEN (OLD.done_at IS NOT NULL AND (OLD.done_at, OLD.transaction_id, OLD.row_count, OLD.returned)
+        IS DISTINCT FROM (NEW.done_at, NEW.transaction_id, NEW.row_count, NEW.returned))
+  EXECUTE FUNCTION checkpoint.refuse();
+
 GRANT USAGE ON SCHEMA checkpoint TO :"role";
 GRANT SELECT, INSERT ON checkpoint.effects TO :"role";
 GRANT UPDATE (fence, done_at, transaction_id, row_count, returned) ON checkpoint.effects TO :"role";

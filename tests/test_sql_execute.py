@@ -123,6 +123,14 @@ class TestRefusals:
         assert (shop.pieces(), shop.pieces("desk")) == (10, 5)
         assert shop.sql("SELECT count(*) FROM checkpoint.effects") == [(0,)]
 
+    def test_a_statement_cannot_make_an_effect_undone(self, tool: SqlExecute, shop: Shop) -> None:
+        made = call()
+        tool.execute(arguments(), made)
+        undo = "UPDATE checkpoint.effects SET done_at = NULL, transaction_id = NULL, row_count = NULL WHERE key = $1"
+        with pytest.raises(NotApplied, match="the marker of an effect is final"):
+            tool.execute(arguments(undo, made.key), call())
+        assert isinstance(tool.inspect(arguments(), replace(made, fence=2)), Found)
+
     def test_more_rows_than_the_operator_allows(self, shop: Shop) -> None:
         with pytest.raises(NotApplied, match="more than 1 rows") as refused:
             shop.tool(largest_row_count=1).execute(arguments("UPDATE stock SET pieces = 0"), call())
