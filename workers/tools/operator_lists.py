@@ -15,7 +15,7 @@ class ListInvalid(Exception):
     """The operator's file cannot be used; the message names the file and the entry."""
 
 
-def read[Entry: BaseModel](entry: TypeAdapter[Entry], *, table: str, setting: str, default: str) -> list[Entry]:
+def read[Entry: BaseModel](model: type[Entry], *, table: str, setting: str, default: str) -> list[Entry]:
     """The entries `[[table]]` of the file that the environment variable `setting` names, else of `default`.
 
     Raises:
@@ -28,7 +28,7 @@ def read[Entry: BaseModel](entry: TypeAdapter[Entry], *, table: str, setting: st
     given = content.get(table, [])
     entries = given if isinstance(given, list) else [given]
     return _unique(
-        [_entry(entry, one, f"{file}: [[{table}]] number {number}") for number, one in enumerate(entries, 1)]
+        [_entry(model, one, f"{file}: [[{table}]] number {number}") for number, one in enumerate(entries, 1)]
     )
 
 
@@ -40,9 +40,9 @@ def _content(file: Path, setting: str) -> dict[str, Any]:
         raise ListInvalid(f"{file} ({setting}): {error}") from error
 
 
-def _entry[Entry: BaseModel](entry: TypeAdapter[Entry], given: Any, place: str) -> Entry:
+def _entry[Entry: BaseModel](model: type[Entry], given: Any, place: str) -> Entry:
     try:
-        return entry.validate_python(given)
+        return TypeAdapter(model).validate_python(given)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise ListInvalid(f"{place}: {faults}") from None

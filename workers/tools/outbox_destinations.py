@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from workers.tools import operator_lists
@@ -83,8 +83,7 @@ class Webhook(_Destination):
     not_applied_statuses: list[Annotated[int, Field(ge=400, le=599)]] = Field(default=[401])
 
 
-Destination = Annotated[RabbitMq | RedisStream | Webhook, Field(discriminator="kind")]
-_ENTRY: TypeAdapter[RabbitMq | RedisStream | Webhook] = TypeAdapter(Destination)
+_ENTRY: Any = Annotated[RabbitMq | RedisStream | Webhook, Field(discriminator="kind")]
 
 # A destination that is on no list is refused before anything is sent.
 UNLISTED = Variant(

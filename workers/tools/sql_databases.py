@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from workers.tools import operator_lists
@@ -92,6 +92,4 @@ def load() -> Databases:
     Raises:
         operator_lists.ListInvalid: the file cannot be used.
     """
-    return Databases(
-        operator_lists.read(TypeAdapter(Database), table="database", setting=SETTING, default=DEFAULT_FILE)
-    )
+    return Databases(operator_lists.read(Database, table="database", setting=SETTING, default=DEFAULT_FILE))
