@@ -21,7 +21,7 @@ from checkpoint.decide import (
     Wait,
     next_action,
 )
-from checkpoint.states import CASE_RULES, STEP_TERMINAL
+from checkpoint.states import CASE_RULES, STEP_TERMINAL, StepStatus
 
 
 @dataclass(frozen=True)
