@@ -6,7 +6,7 @@ KINDS = ["confirm", "retry", "abandon", "continue", "acknowledge", "answer", "ap
 
 
 class Migration(migrations.Migration):
-    dependencies = [("approvals", "0020_bulk_authentication_laws"), ("checkpoint", "0027_human_tasks")]
+    dependencies = [("approvals", "0020_bulk_authentication_laws"), ("checkpoint", "0029_human_tasks")]
 
     operations = [
         migrations.RemoveConstraint(model_name="decision", name="decision_kind_known"),

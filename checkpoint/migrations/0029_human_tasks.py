@@ -10,7 +10,7 @@ REASONS = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoint", "0026_given_under_laws")]
+    dependencies = [("checkpoint", "0028_intent_laws")]
 
     operations = [
         migrations.RemoveConstraint(model_name="case", name="case_reason_known"),
