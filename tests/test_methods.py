@@ -34,7 +34,8 @@ def test_head_is_answered_as_get_is() -> None:
         "approval_id": bulk_driver.approval().pk, "number": 1,
     }  # fmt: skip
     tried = 0
-    for module in get_resolver().url_patterns:
+    pages = [module for module in get_resolver().url_patterns if str(module.pattern) == ""]  # the API has its own
+    for module in pages:
         assert isinstance(module, URLResolver)
         for pattern in module.url_patterns:
             assert isinstance(pattern, URLPattern)

@@ -6,6 +6,7 @@ from django.db import migrations
 from checkpoint import arrow_laws, intent_laws, laws
 
 INTENT = "checkpoint_intent"
+FUNCTIONS = intent_laws.FUNCTIONS
 
 
 def install(apps, schema_editor):
