@@ -7,7 +7,7 @@ crash is decided by what was promised when the step was planned, on any process,
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -29,7 +29,21 @@ class Reversibility(StrEnum):
     IRREVERSIBLE = "irreversible"
 
 
-_LIMITS = ("in_flight", "starts_per_minute", "burst")
+_LATER = ("in_flight", "starts_per_minute", "burst", "starts_at", "starts_after", "asks", "compensation")
+
+
+@dataclass(frozen=True)
+class Compensation:
+    """The call that undoes an effect.
+
+    Attributes:
+        tool: name of the tool; its newest version is used.
+        arguments: its arguments, with references as in a plan: `{"$input": "/…"}` reads the arguments of the step that
+            is undone, `{"$result": "effect#/operation_id"}` and `{"$result": "effect#/facts/…"}` its receipt.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,7 @@ class Contract:
         starts_at: name of the argument with the time before which the call is not made (RFC 3339, with an offset).
         starts_after: name of the argument with the seconds to wait from when the step's turn comes.
         asks: a person makes the effect by answering a form; the tool is never called (checkpoint/human_tasks.py).
+        compensation: how a compensable effect is undone; None where only a person can.
     """
 
     recovery: RecoveryClass
@@ -71,6 +86,7 @@ class Contract:
     starts_at: str = ""
     starts_after: str = ""
     asks: bool = False
+    compensation: Compensation | None = None
 
     @property
     def waits(self) -> bool:
@@ -82,6 +98,8 @@ class Contract:
             raise ValueError("a queryable contract needs can_inspect=True and a tool with inspect()")
         if self.recovery is RecoveryClass.OPAQUE and self.can_inspect:
             raise ValueError("an opaque contract has no lookup: with one that can be trusted, it is queryable")
+        if self.compensation is not None and self.reversibility is not Reversibility.COMPENSABLE:
+            raise ValueError("only a compensable effect has a compensation")
         times = (self.deadline, self.settle, 0.0 if self.key_lifetime is None else self.key_lifetime)
         if not all(map(math.isfinite, times)) or self.deadline <= 0 or min(times) < 0:
             raise ValueError("deadline must be above 0, settle and key_lifetime at least 0 seconds, all finite")
@@ -93,10 +111,11 @@ class Contract:
     def to_json(self) -> dict[str, Any]:
         """The contract as JSON values, the form in which a tool version stores it.
 
-        Limits that are not given are left out: tools published before there were any have not changed.
+        What came later and is not given is left out: tools published before have not changed.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value for name, value in values.items() if value is not None or name not in _LIMITS}
+        values["compensation"] = asdict(self.compensation) if self.compensation else None
+        return {name: value for name, value in values.items() if value or name not in _LATER}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Contract:
@@ -106,6 +125,7 @@ class Contract:
                 **stored,
                 "recovery": RecoveryClass(stored["recovery"]),
                 "reversibility": Reversibility(stored["reversibility"]),
+                "compensation": Compensation(**undo) if (undo := stored.get("compensation")) else None,
             }
         )
 

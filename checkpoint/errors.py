@@ -185,6 +185,12 @@ class EditRefused(Conflict):
     code = "edit_refused"
 
 
+class CompensationRefused(Conflict):
+    """The effect cannot be undone so, or not now; the message says why, and what could be done."""
+
+    code = "compensation_refused"
+
+
 class TooMany(Conflict):
     """As many of these are kept as there may be."""
 

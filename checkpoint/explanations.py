@@ -75,6 +75,7 @@ class StepExplanation:
     standing: str
     operation_id: str
     intent: str
+    compensation: str
     attempts: int
     evidence: list[Observation]
     uncertain: str
@@ -146,6 +147,7 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
         standing=step.standing,
         operation_id=step.operation_id,
         intent=step.intent_name,
+        compensation=_compensation(step, records),
         attempts=len(attempts),
         evidence=[_observation(seen) for seen in records.evidence.get(step.pk, [])[:EVIDENCE_SHOWN]],
         uncertain=_uncertain(step, attempts),
@@ -153,6 +155,15 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
         request=_request(records.requests.get(step.pk)),
         outlook=_outlook(step, attempts, records, front),
     )
+
+
+def _compensation(step: Step, records: Records) -> str:
+    """What it undoes, or what undoes it."""
+    if step.compensates is not None:
+        return f"undoes step {step.compensates.name} of workflow {step.compensates.workflow_id}"
+    if undone := records.undone_by.get(step.pk):
+        return f"undone by workflow {undone.workflow_id} (step {undone.name}: {undone.status})"
+    return ""
 
 
 def _outlook(step: Step, attempts: list[AttemptFacts], records: Records, front: int) -> Outlook:

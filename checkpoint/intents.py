@@ -36,7 +36,9 @@ _OWNER = """
 SELECT intent.id, intent.tool, intent.name, intent.arguments_hash, owner.id AS owner_id, owner.workflow_id, owner.name,
        owner.arguments, owner.status, owner.attempt_count, owner.standing, owner.operation_id, owner.receipt_id,
        owner.position = (SELECT min(position) FROM checkpoint_step WHERE workflow_id = owner.workflow_id
-                         AND status NOT IN ('verified', 'superseded'))
+                         AND status NOT IN ('verified', 'superseded')),
+       EXISTS (SELECT FROM checkpoint_step WHERE compensates_id = owner.id
+               AND (attempt_count > 0 OR status NOT IN ('abandoned', 'superseded')))
 FROM checkpoint_intent AS intent JOIN checkpoint_step AS owner ON owner.id = intent.owner_id
 """
 _OWNERS = f"""{_OWNER}
@@ -68,6 +70,7 @@ class Owner:
 
     Attributes:
         at_front: its turn has come, or it has ended.
+        compensated: its effect is being undone, was, or may have been.
     """
 
     intent_id: uuid.UUID
@@ -84,6 +87,7 @@ class Owner:
     operation_id: str
     receipt_id: uuid.UUID | None
     at_front: bool | None
+    compensated: bool
 
     def __str__(self) -> str:
         return f"step {self.step_name} of workflow {self.workflow_id}"
@@ -99,6 +103,8 @@ class Owner:
         """Why nobody can have the effect under this name any more; empty where somebody can."""
         if self.status == StepStatus.ABANDONED and self.attempt_count:
             return f"“{self.intent_name}” is closed: {self} was sent, and then abandoned. Find out whether it happened."
+        if self.compensated:
+            return f"“{self.intent_name}” is closed: what {self} brought about is undone, or being undone."
         return ""
 
 

@@ -25,6 +25,7 @@ def new_step(planned: PlannedStep, workflow: Workflow, team: Team) -> Step:
         tool_version_id=planned.tool_version_id,
         template=planned.template,
         intent_name=planned.intent,
+        compensates_id=planned.compensates,
         attempts_allowed=_budgets(planned, workflow, team).max_attempts,
         **_written_ahead(planned, workflow),
     )

@@ -44,6 +44,7 @@ class PlannedStep:
         template: canonical arguments as planned, with references.
         arguments: canonical arguments; None while they refer to results of earlier steps.
         variant: name of the tool's variant that holds for the arguments; empty while there are none.
+        compensates: the step whose effect this one undoes.
         intent: what the caller calls the effect, wider than this workflow; empty where it is this step's alone.
     """
 
@@ -55,6 +56,7 @@ class PlannedStep:
     arguments: str | None
     variant: str
     intent: str = ""
+    compensates: uuid.UUID | None = None
 
 
 @dataclass(frozen=True)

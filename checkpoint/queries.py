@@ -141,9 +141,16 @@ def visible_workflow(person: Person, workflow_id: UUID) -> Workflow:
 def visible_step(person: Person, step_id: UUID) -> Step:
     """One step with its whole arguments. Raises NotFound."""
     try:
-        return Step.objects.select_related("tool_version").get(pk=step_id, workflow__in=workflows_visible_to(person))
+        related = Step.objects.select_related("tool_version", "receipt", "workflow__team")
+        return related.get(pk=step_id, workflow__in=workflows_visible_to(person))
     except Step.DoesNotExist:
         raise NotFound(f"There is no step {step_id} that you may see.") from None
+
+
+def undone_by(steps: Iterable[Step]) -> dict[UUID, Step]:
+    """The newest step that undoes each of these, where there is one."""
+    found = Step.objects.filter(compensates__in=[step.pk for step in steps]).defer(*_PAYLOADS).order_by("id")
+    return {step.compensates_id: step for step in found if step.compensates_id}
 
 
 def visible_evidence(person: Person, evidence_id: UUID) -> Evidence:
@@ -169,13 +176,20 @@ def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
 
     Each step has `arguments_preview`, `receipt_preview`, `newest_evidence`, `open_cases` and `open_requests`.
     """
-    steps = workflow.steps.select_related("tool_version", "lease_holder", "receipt")
+    steps = workflow.steps.select_related("tool_version", "lease_holder", "receipt", "compensates")
     last = workflow.steps.filter(pk=after).only("position", "name", "status").first() if after else None
     if last is not None:
         same = Q(position=last.position, name=last.name, id__gt=last.id)
         steps = steps.filter(same | Q(position=last.position, name__gt=last.name) | Q(position__gt=last.position))
     rows = list(
-        steps.defer("arguments", "template", "receipt__facts", "tool_version__schema", "tool_version__summary")
+        steps.defer(
+            *_PAYLOADS,
+            "compensates__arguments",
+            "compensates__template",
+            "receipt__facts",
+            "tool_version__schema",
+            "tool_version__summary",
+        )
         .annotate(arguments_preview=Left("arguments", PREVIEW), receipt_preview=Left("receipt__facts", PREVIEW))
         .prefetch_related(*_records_of_steps())
         .order_by("position", "name", "id")[: STEPS_SHOWN + 1]
@@ -214,6 +228,7 @@ def artifacts_of(workflow: Workflow, *, after: UUID | None = None) -> Page[Artif
     return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
 
 
+_PAYLOADS = ("arguments", "template")
 _STEP_PAYLOADS = ("step__arguments", "step__template")
 
 

@@ -164,7 +164,7 @@ class _Deciding:
 
     def _granted(self) -> int:
         """A refusal that a person looked into gets the policy's whole budget again; an uncertainty, one more try."""
-        if self.case.reason != CaseReason.RETRIES_EXHAUSTED:
+        if self.case.reason not in (CaseReason.RETRIES_EXHAUSTED, CaseReason.COMPENSATION_FAILED):
             return 1
         return step_rulings.budgets(self.changes.workflows[self.row.workflow_id], self.row).max_attempts
 

@@ -33,6 +33,7 @@ class StepRow:
     idempotency_key: str
     intent_name: str
     waits_for_id: uuid.UUID | None
+    compensates_id: uuid.UUID | None
     status: StepStatus
     version: int
     standing: str

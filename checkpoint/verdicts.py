@@ -58,6 +58,8 @@ def open_case(
     answer_by: str = "",
 ) -> None:
     """Stops a step with one question; it becomes uncertain where the outcome is what is asked."""
+    if reason is CaseReason.RETRIES_EXHAUSTED and row.compensates_id is not None:
+        reason = CaseReason.COMPENSATION_FAILED
     subject = Subject(
         step=row.name,
         tool=str(pinned.tool_version(row.tool_version_id)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from checkpoint import clock, pinned, step_rulings
+from checkpoint import clock, pinned, queries, step_rulings
 from checkpoint.decide import Policy
 from checkpoint.models import Approval, Attempt, Case, Evidence, Step, Workflow
 from checkpoint.states import OPEN_REQUESTS, CaseStatus, StepStatus
@@ -24,6 +24,7 @@ class Records:
         cases: the open ones, by step, the oldest first.
         requests: the approval that is asked for, or given and not used, by step.
         owners: by step that waits, the step that brings about what both name.
+        undone_by: by step, the newest step that undoes its effect.
         budgets: by step, where the policy distinguishes between steps; `policy` holds for the others.
         now: database time of the reading.
     """
@@ -38,11 +39,14 @@ class Records:
     requests: Mapping[UUID, Approval] = field(default_factory=dict)
     budgets: Mapping[UUID, Policy] = field(default_factory=dict)
     owners: Mapping[UUID, Step] = field(default_factory=dict)
+    undone_by: Mapping[UUID, Step] = field(default_factory=dict)
 
 
 def load(workflow: Workflow) -> Records:
     """Reads what `explain` needs, without payloads."""
-    found = workflow.steps.select_related("tool_version").defer("template", "arguments", "tool_version__schema")
+    found = workflow.steps.select_related("tool_version", "compensates").defer(
+        "compensates__arguments", "compensates__template", "template", "arguments", "tool_version__schema"
+    )
     steps = list(found.order_by("position", "name", "id"))
     return Records(
         workflow=workflow,
@@ -55,6 +59,7 @@ def load(workflow: Workflow) -> Records:
         requests={each.step_id: each for each in workflow.approvals.filter(status__in=OPEN_REQUESTS)},
         budgets=budgets_at_front(workflow, steps),
         owners=owners_of(steps),
+        undone_by=queries.undone_by(steps),
     )
 
 

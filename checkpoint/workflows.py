@@ -62,16 +62,23 @@ def submit_many(
     """
     if user is not None:
         require_right(user, team)
-    at = clock.now()
+    stored = store(plans, team=team, actor=actor, user=user, at=clock.now())
+    alongside(stored)
+    return stored
+
+
+def store(
+    plans: Sequence[Plan], *, team: Team, actor: Actor, user: User | None, at: datetime, **details: str
+) -> list[Workflow]:
+    """As `submit_many`, inside the transaction of a verb that has asked about rights; `details` go into the audit."""
+    require_transaction()
     policy = PolicyVersion.objects.order_by("-number")[0]
     workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
-    planned = [
-        [new_step(step, workflow, team) for step in plan.steps] for plan, workflow in zip(plans, workflows, strict=True)
-    ]
+    pairs = zip(plans, workflows, strict=True)
+    planned = [[new_step(step, workflow, team) for step in plan.steps] for plan, workflow in pairs]
     Step.objects.bulk_create(chain.from_iterable(planned), batch_size=BATCH)
     take_intents(planned, team)
-    _audit(workflows, [len(steps) for steps in planned], actor, at)
-    alongside(workflows)
+    _audit(workflows, [len(steps) for steps in planned], actor, at, details)
     doorbell.ring_on_commit()
     return workflows
 
@@ -94,7 +101,7 @@ def abandon(*, workflow_id: UUID, actor: Actor, reason: str, user: User | None =
     reason = checked_reason(reason)
     if user is not None:
         user = User.objects.get(pk=user.pk)  # read again: a right that was taken away counts at once (S25)
-        _require_say(user, workflow_id)
+        require_say(user, workflow_id, action="wind it down")
     changes = transitions.lock([workflow_id], actor=actor)
     if workflow_id not in changes.workflows:
         raise NotFound(f"There is no workflow {workflow_id}.")
@@ -167,13 +174,14 @@ def may_abandon(person: Person, workflow: Workflow) -> bool:
     return workflow.submitted_by_id == person.pk or person.has_perm(ADMINISTER_WORKFLOW)
 
 
-def _require_say(user: User, workflow_id: UUID) -> None:
+def require_say(user: User, workflow_id: UUID, *, action: str) -> None:
+    """Raises NotFound or Forbidden as `abandon` does. `action` completes "… can"."""
     workflow = workflows_visible_to(user).filter(pk=workflow_id).first()
     if workflow is None:
         raise NotFound(f"There is no workflow {workflow_id} that you may see.")
     if not may_abandon(user, workflow):
         raise Forbidden(
-            "You may see this, but only who submitted a workflow, or an administrator, can wind it down."
+            f"You may see this, but only who submitted a workflow, or an administrator, can {action}."
             f" Ask one for “{ADMINISTER_WORKFLOW}”."
         )
 
@@ -227,8 +235,9 @@ def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, 
     )
 
 
-def _audit(workflows: Sequence[Workflow], steps: Sequence[int], actor: Actor, at: datetime) -> None:
-    require_transaction()
+def _audit(
+    workflows: Sequence[Workflow], steps: Sequence[int], actor: Actor, at: datetime, more: dict[str, str]
+) -> None:
     audit.open_streams([audit.workflow_stream(workflow.pk) for workflow in workflows])
     entries = [
         audit.Entry(
@@ -237,7 +246,12 @@ def _audit(workflows: Sequence[Workflow], steps: Sequence[int], actor: Actor, at
             verb="submit",
             subject="workflow",
             after=workflow.status,
-            details={"input_hash": workflow.input_hash, "policy": workflow.policy_version.number, "steps": count},
+            details={
+                "input_hash": workflow.input_hash,
+                "policy": workflow.policy_version.number,
+                "steps": count,
+                **more,
+            },
         )
         for workflow, count in zip(workflows, steps, strict=True)
     ]

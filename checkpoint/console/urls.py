@@ -5,7 +5,15 @@ from __future__ import annotations
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from checkpoint.console import abandonment, artifact_views, audit_views, downloads, people_views, views
+from checkpoint.console import (
+    abandonment,
+    artifact_views,
+    audit_views,
+    compensation,
+    downloads,
+    people_views,
+    views,
+)
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -19,6 +27,7 @@ urlpatterns = [
     path("artifacts/<uuid:artifact_id>/", artifact_views.artifact, name="artifact"),
     path("artifacts/<uuid:artifact_id>/content", artifact_views.content, name="artifact_content"),
     path("artifacts/<uuid:artifact_id>/picture", artifact_views.picture, name="artifact_picture"),
+    path("steps/<uuid:step_id>/compensation/", compensation.compensation, name="compensation"),
     path("steps/<uuid:step_id>/arguments.txt", downloads.step_arguments, name="step_arguments"),
     path("audit/", audit_views.search, name="audit"),
     path("audit/export", audit_views.export, name="audit_export"),

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from checkpoint import clock, permissions, pinned, queries, workflows
+from checkpoint import clock, compensations, permissions, pinned, queries, workflows
 from checkpoint.explanations import StepExplanation, explain
 from checkpoint.models import Step, Workflow
 from checkpoint.pages import cursor, page
@@ -77,8 +77,22 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
         request,
         "workflow.html",
         "live",
-        context | {"told": told, "owners": owners, "may_abandon": _may_abandon(request, found)},
+        context
+        | {
+            "told": told,
+            "owners": owners,
+            "may_abandon": _may_abandon(request, found),
+            "undoable": _undoable(request, found, plan.rows),
+        },
     )
+
+
+def _undoable(request: HttpRequest, found: Workflow, steps: Sequence[Step]) -> set[UUID]:
+    """The steps whose effect this person may have undone."""
+    over = found.status in WORKFLOW_TERMINAL or found.winding_down
+    if not over or not workflows.may_abandon(request.user, found):
+        return set()
+    return {step.pk for step in steps if compensations.declares_how(step)}
 
 
 def _may_abandon(request: HttpRequest, found: Workflow) -> bool:
@@ -106,6 +120,7 @@ def _workflow_context(found: Workflow, plan: queries.Page[Any], query: QueryDict
     return {
         "workflow": found,
         "plan": plan,
+        "undone_by": queries.undone_by(plan.rows),
         "progress": queries.progress_of([found]).get(found.pk, queries.Progress()),
         "cases": queries.cases_of(found),
         "requests": queries.requests_of(found),

@@ -44,6 +44,9 @@ class Step(FSMModelMixin, models.Model):
     arguments_hash = models.CharField(max_length=64, default="", blank=True)
     idempotency_key = models.CharField(max_length=64, default="", blank=True)
     intent_name = models.CharField(max_length=200, default="", blank=True, help_text="What its caller calls it.")
+    compensates = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="compensations", db_index=False
+    )
     # The named intent whose owner it waits for. Without an index of its own: only steps that wait are looked for.
     waits_for = models.ForeignKey("Intent", null=True, on_delete=models.PROTECT, related_name="waiting", db_index=False)
 
@@ -75,8 +78,17 @@ class Step(FSMModelMixin, models.Model):
             models.Index(fields=["workflow", "position"], name="step_of_workflow"),
             models.Index(fields=["tool_version"], name="step_started", condition=models.Q(status="started")),
             models.Index(fields=["waits_for"], name="step_waiting", condition=models.Q(waits_for__isnull=False)),
+            models.Index(
+                fields=["compensates"], name="step_compensation", condition=models.Q(compensates__isnull=False)
+            ),
         ]
         constraints = [
+            # What ended without an effect may be asked for anew.
+            models.UniqueConstraint(
+                fields=["compensates"],
+                condition=models.Q(compensates__isnull=False) & ~models.Q(status__in=["abandoned", "superseded"]),
+                name="step_compensated_once",
+            ),
             models.UniqueConstraint(
                 fields=["workflow", "name"], condition=~models.Q(status="superseded"), name="step_name_once"
             ),

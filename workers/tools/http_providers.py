@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Self
 from django.conf import settings
 from pydantic import Field, ValidationError, model_validator
 
-from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
+from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility, Variant
 from workers.tools.http_arguments import READS, URL, Model, SecretName
 
 SETTING = "CHECKPOINT_HTTP_PROVIDERS"
@@ -26,6 +26,13 @@ DEFAULT_FILE = "deploy/providers.toml"
 
 # RFC 9110 section 15.5.2: 401 "indicates that the request has not been applied". No other status says so.
 NOT_APPLIED_BY_DEFAULT = [401]
+
+
+class Undo(Model):
+    """The call that undoes this provider's effects; see `checkpoint.contracts.Compensation`."""
+
+    tool: str
+    arguments: dict[str, Any]
 
 
 class Provider(Model):
@@ -43,6 +50,7 @@ class Provider(Model):
         not_applied_statuses: statuses by which this provider says that nothing happened.
         replay_header: header that marks an answer repeated for a key.
         secrets: names of the secrets that may be sent to it.
+        compensation: how an effect is undone; only where it is compensable.
         deadline_seconds, settle_seconds, reversibility, where_to_look, link: see `checkpoint.contracts.Contract`.
     """
 
@@ -57,6 +65,7 @@ class Provider(Model):
     deadline_seconds: Annotated[float, Field(gt=0, le=3600)] = 30.0
     settle_seconds: Annotated[float, Field(ge=0)] = 5.0
     reversibility: Literal["none_needed", "compensable", "irreversible"] = "irreversible"
+    compensation: Undo | None = None
     where_to_look: str = ""
     link: Annotated[str, Field(pattern=r"^(?:https?://[!-~]*)?$")] = ""
     not_applied_statuses: list[Annotated[int, Field(ge=400, le=599)]] = NOT_APPLIED_BY_DEFAULT
@@ -64,9 +73,11 @@ class Provider(Model):
     secrets: list[SecretName] = Field(default=[])
 
     @model_validator(mode="after")
-    def _in_progress_proves_nothing(self) -> Self:
+    def _promises_fit(self) -> Self:
         if self.honours_key and 409 in self.not_applied_statuses:
             raise ValueError("409 from a provider that honours keys can mean that the first request is still worked on")
+        if self.compensation is not None and self.reversibility != "compensable":
+            raise ValueError('only a provider with reversibility = "compensable" has a compensation')
         return self
 
     def pattern(self) -> str:
@@ -98,6 +109,7 @@ class Provider(Model):
 
     def _contract(self, recovery: RecoveryClass, *, looked_up: bool = False, verified: bool) -> Contract:
         harmless = recovery is RecoveryClass.READ_ONLY
+        undo = None if harmless else self.compensation
         return Contract(
             recovery=recovery,
             reversibility=Reversibility.NONE_NEEDED if harmless else Reversibility(self.reversibility),
@@ -109,6 +121,7 @@ class Provider(Model):
             can_verify=verified,
             where_to_look=self.where_to_look,
             link=self.link,
+            compensation=Compensation(undo.tool, undo.arguments) if undo else None,
         )
 
     def _variant(self, words: list[str], contract: Contract, *, reads: bool) -> Variant:

@@ -55,10 +55,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 def _step_lines(step: StepExplanation) -> Iterator[str]:
     standing = f" ({_words(step.standing)})" if step.standing not in ("", step.status) else ""
     yield f"{step.position}. {step.name}: {_words(step.status)}{standing}, by {step.tool}"
-    if step.operation_id:
-        yield f"   operation id: {printable(step.operation_id)}"
-    if step.intent:
-        yield f"   intent: {step.intent}"
+    yield from _identity_lines(step)
     for seen in step.evidence:
         yield f"   {_clock(seen.observed_at)} {_words(seen.kind)}: {_words(seen.finding)}, {printable(seen.source)}"
     if step.uncertain:
@@ -72,6 +69,15 @@ def _step_lines(step: StepExplanation) -> Iterator[str]:
         yield f"   answers: {answers}withdraw"
     if step.outlook.words:
         yield f"   next: {step.outlook.words}{f', not before {_clock(step.outlook.at)}' if step.outlook.at else ''}"
+
+
+def _identity_lines(step: StepExplanation) -> Iterator[str]:
+    if step.operation_id:
+        yield f"   operation id: {printable(step.operation_id)}"
+    if step.intent:
+        yield f"   intent: {step.intent}"
+    if step.compensation:
+        yield f"   {step.compensation}"
 
 
 def _until(request: Request) -> str:
