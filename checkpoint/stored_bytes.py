@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 CHUNK = 64 * 1024  # bytes
 AT_ONCE = 100  # paths that one turn of the collection takes away
+_TOO_SLOW = "The upload took longer than the grace time, and its bytes are no longer kept: bring them again."
 
 
 def keep(content: IO[bytes], *, sha256: str, size: int) -> None:
@@ -104,12 +105,15 @@ def _announce(sha256: str) -> str:
 
 def _upload(path: str, content: IO[bytes]) -> None:
     content.seek(0)
-    kept = default_storage.save(path, File(content))
+    try:
+        kept = default_storage.save(path, File(content))
+        with suppress(NotImplementedError):  # not a file of this machine
+            _to_disk(default_storage.path(kept))
+    except FileNotFoundError:  # the collector took the file from under the upload
+        raise BytesNotKept(_TOO_SLOW) from None
     if kept != path:
         default_storage.delete(kept)
         raise BytesNotKept(f"The storage named {path} otherwise: {kept}. It must keep names as they are given.")
-    with suppress(NotImplementedError):  # not a file of this machine
-        _to_disk(default_storage.path(path))
 
 
 def _to_disk(path: str) -> None:
@@ -126,7 +130,7 @@ def _to_disk(path: str) -> None:
 def _settle(sha256: str, size: int, path: str, *, instead_of: str | None) -> bool:
     """Whether the uploaded bytes are now those of the hash; somebody else's may have been first."""
     if not LoosePath.objects.filter(pk=path, doomed=False).delete()[0]:
-        raise BytesNotKept("The upload took longer than the grace time, and its bytes are no longer kept.")
+        raise BytesNotKept(_TOO_SLOW)
     now = clock.now()
     _, made = StoredBytes.objects.get_or_create(
         pk=sha256, defaults={"size": size, "path": path, "brought_at": now}

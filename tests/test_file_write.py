@@ -197,7 +197,8 @@ def crashed_execute(root: Path, point: str, key: str) -> None:
     plan = root.parent / "plan"
     plan.write_text(f"{point} * KILL")
     script = (
-        "import sys; from pathlib import Path; from tests.test_file_write import arguments, call, FileWrite; "
+        "import sys; from pathlib import Path; import django; django.setup(); "
+        "from tests.test_file_write import arguments, call, FileWrite; "
         "FileWrite(Path(sys.argv[1])).execute(arguments(), call(key=sys.argv[2]))"
     )
     run = subprocess.run(

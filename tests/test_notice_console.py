@@ -120,7 +120,10 @@ class TestOnesOwnSettings:
         client = signed_in(ada)
         assert press(client, "/notices/settings/", "/notices/settings/", **self.WISHES).status_code == 302
         stored = NoticeSettings.objects.get(person=ada)
-        assert (stored.email, sorted(stored.muted)) == (True, ["escalation", "outcome", "reminder"])
+        assert (stored.email, sorted(stored.muted)) == (
+            True,
+            ["assigned", "escalation", "outcome", "reminder", "second_person"],
+        )
         assert User.objects.get(pk=ada.pk).email == "ada@work.example"
         page = client.get("/notices/settings/?saved")
         assert Forms(page.text).forms[-1]["fields"]["quiet_from"] == "22:00"

@@ -18,10 +18,10 @@ from checkpoint.people import Actor
 from checkpoint.permissions import ADMINISTER_WORKFLOW
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def compensation(request: HttpRequest, step_id: UUID) -> HttpResponse:
     """The call that would undo the step's effect; with POST it is asked for."""
-    if request.method == "GET":
+    if request.method != "POST":
         return _page(request, step_id)
     assert isinstance(request.user, User)  # the middleware lets nobody in who has no account
     reason = request.POST.get("reason", "")
