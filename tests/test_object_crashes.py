@@ -68,7 +68,7 @@ def archive(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arch
 
 def example() -> Workflow:
     """The example of the docs, as it stands."""
-    document = read_document((BASE_DIR / "examples" / "archiving.yaml").read_bytes(), "yaml")
+    document = read_document((BASE_DIR / "examples" / "tools" / "archiving.yaml").read_bytes(), "yaml")
     return submit(parse_plan(document, newest_tools()), team=Team.objects.get(slug="default"), actor=ACTOR)
 
 
