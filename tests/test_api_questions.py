@@ -13,6 +13,7 @@ from checkpoint.states import ApprovalStatus, CaseStatus, StepStatus
 from tests import approval_driver, factories
 from tests.api_driver import Api
 from tests.journal_driver import effect
+from tests.test_human_task import asked
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -93,6 +94,18 @@ def test_a_second_signature_is_waited_for(api: Api, case: Case) -> None:
     assert confirm(api, case).json()["recorded"] == "signature"
     assert Signature.objects.count() == 1
     assert confirm(Api.of(approval_driver.approver("bob")), case).json()["recorded"] == "decision"
+
+
+def test_a_task_is_answered_with_what_its_form_asks_for() -> None:
+    case, _ = asked()
+    api = Api.of(approval_driver.approver())
+    assert api.get(f"cases/{case.pk}/").json()["decisions"] == ["answer", "abandon"]
+    wrong = confirm(api, case, kind="answer", operation_id="", data={"cents": "many"})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "decision_incomplete")
+    given = {"account": "4711", "cents": 1200}
+    assert confirm(api, case, kind="answer", operation_id="", data=given).status_code == 201
+    receipt = api.get(f"steps/{case.step_id}/evidence/").json()["items"][0]
+    assert receipt["facts"]["answer"] == given
 
 
 def test_a_token_without_the_scope_decides_nothing(ann: User, case: Case) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from rest_framework.request import Request
 
@@ -22,13 +23,14 @@ _REASON_BYTES = REASON_LIMIT * 4  # the verb counts characters
 
 @dataclass(frozen=True)
 class Given:
-    """What was sent; of a request for approval without operation id and version."""
+    """What was sent; of a request for approval without operation id, version and data."""
 
     kind: DecisionKind
     reason: str
     arguments_hash: str
     operation_id: str = ""
     step_version: int = 0
+    data: Any = None
 
 
 @dataclass
@@ -64,6 +66,7 @@ def case_answer(request: Request) -> Given:
         arguments_hash=members.text("arguments_hash", longest=_LONGEST_HASH, default=""),
         operation_id=members.text("operation_id", longest=OPERATION_ID_LIMIT * 4, default=""),
         step_version=members.take("step_version", int) or 0,
+        data=members.value("data", None),
     )
     return _whole(given, members, faults)
 

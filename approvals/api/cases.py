@@ -54,6 +54,7 @@ class CaseDecision(ApiView):
             operation_id=given.operation_id,
             step_version=given.step_version,
             arguments_hash=given.arguments_hash,
+            data=given.data,
             alongside=answered.keep,
         )
         return answered.reply_to(decision)

@@ -23,6 +23,10 @@ CASE_ANSWER = _body(
     step_version={"type": "integer", "description": "step_version of what the person was shown."},
     arguments_hash=_HASH,
     operation_id={"type": "string", "maxLength": 255, "description": "The provider's id, where the person found it."},
+    data={
+        "type": "object",
+        "description": "With the kind answer: what the form asks for that is in the step's arguments.",
+    },
 )
 REQUEST_ANSWER = _body(
     ["kind", "reason", "arguments_hash"],
