@@ -1,4 +1,4 @@
-"""Public verbs on workflows: submitting them, going on with them, and ending them before they are done."""
+"""Public verbs on workflows: submitting them, and ending them before they are done."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import audit, clock, doorbell, reasons, step_rows, transitions, workflow_rows
-from checkpoint.canonical import string_problem
+from checkpoint import audit, clock, doorbell, reasons, transitions
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
 from checkpoint.models import AuditEntry, PolicyVersion, Step, Team, Workflow
 from checkpoint.new_steps import BATCH, new_step, take_intents
@@ -25,9 +24,8 @@ from checkpoint.permissions import (
     workflows_visible_to,
 )
 from checkpoint.plans import Plan
-from checkpoint.states import WORKFLOW_TERMINAL, StepStatus
+from checkpoint.states import WORKFLOW_TERMINAL
 from checkpoint.transactions import one_transaction, require_transaction
-from checkpoint.transitions import Changes
 from checkpoint.workflow_rows import WorkflowRow
 
 
@@ -116,59 +114,6 @@ def abandon(*, workflow_id: UUID, actor: Actor, reason: str, user: User | None =
     return Workflow.objects.get(pk=workflow_id)
 
 
-@one_transaction
-def resume(*, workflow_id: UUID, prompt_version: str, actor: Actor, user: User | None = None) -> Workflow:
-    """Records that the workflow's agent goes on with this version of its prompt.
-
-    What a prompt that is not the one of the plan does to the steps that were not sent is for the policy to say.
-
-    Args:
-        prompt_version: at most 100 characters.
-        user: the account in whose name it is done, and whose rights count; None for the machine's operator.
-
-    Raises:
-        NotFound: there is none, or the user does not see it.
-        Forbidden: the user sees it, but may not submit for its team.
-        ActionIncomplete: the prompt version is missing, too long, or cannot be stored.
-        AlreadyEnding: the workflow has ended, or is being wound down.
-    """
-    prompt_version = _checked_prompt(prompt_version)
-    visible = Workflow.objects.all()
-    if user is not None:
-        user = User.objects.get(pk=user.pk)  # read again: a right that was taken away counts at once (S25)
-        visible = workflows_visible_to(user)
-    found = visible.select_related("team").filter(pk=workflow_id).first()
-    if found is None:
-        raise NotFound(f"There is no workflow {workflow_id} that you may see.")
-    if user is not None:
-        require_right(user, found.team)
-    changes = transitions.lock([workflow_id], actor=actor)
-    row = changes.workflows[workflow_id]
-    if row.winding_down or row.status in WORKFLOW_TERMINAL:
-        raise AlreadyEnding(f"The workflow is {'being wound down' if row.winding_down else row.status}.")
-    _resume(changes, row, prompt_version)
-    return Workflow.objects.get(pk=workflow_id)
-
-
-def _resume(changes: Changes, row: WorkflowRow, prompt_version: str) -> None:
-    before = row.present_prompt
-    if prompt_version != before:
-        workflow_rows.resume(row, prompt_version)
-        for step in step_rows.of_workflows([row.id], (StepStatus.PLANNED, StepStatus.PREPARED)):
-            if step.next_at is not None:  # what waits for an answer may have to be asked anew
-                changes.touch(step).next_at = None
-    changes.note_workflow(row.id, "resume", before=before, after=prompt_version)
-    changes.finish()
-    doorbell.ring_on_commit()
-
-
-def _checked_prompt(prompt_version: str) -> str:
-    prompt_version = prompt_version.strip()
-    if not prompt_version or len(prompt_version) > PROMPT_LIMIT or string_problem(prompt_version):
-        raise ActionIncomplete("prompt_version", f"name the version of the prompt in 1 to {PROMPT_LIMIT} characters.")
-    return prompt_version
-
-
 def may_abandon(person: Person, workflow: Workflow) -> bool:
     """Whether this person, who sees the workflow, may wind it down."""
     return workflow.submitted_by_id == person.pk or person.has_perm(ADMINISTER_WORKFLOW)
@@ -214,7 +159,6 @@ def require_right(user: User, team: Team) -> None:
 
 
 REASON_LIMIT = 4000  # characters
-PROMPT_LIMIT = 100  # characters
 
 
 def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, at: datetime) -> Workflow:

@@ -13,6 +13,7 @@ from checkpoint.models import AuditEntry, Step, Workflow
 from tests import factories
 from tests import submissions as driver
 from tests.api_driver import Api
+from tests.test_compensation import done as effect_is_done
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -156,6 +157,25 @@ def test_s23_an_edit_over_the_api_closes_the_old_key(api: Api, made: dict[str, A
     assert api.post(address, back).json()["code"] == "edit_refused"
     wrong = api.post(address, {"arguments": {"cents": "x"}, "reason": "y"}).json()
     assert {fault["path"] for fault in wrong["faults"]} == {"/customer", "/cents"}
+
+
+def test_resuming_names_the_prompt_and_is_in_the_audit(api: Api, made: dict[str, Any]) -> None:
+    address = f"{made['url']}resumption/"
+    assert api.post(address, {}).json()["code"] == "action_incomplete"
+    assert api.post(address, {"prompt_version": "refund/2"}).status_code == 200
+    assert AuditEntry.objects.get(stream_id=made["id"], verb="resume").channel == "api"
+
+
+def test_an_effect_is_undone_once(api: Api, bot: User) -> None:
+    bot.teams.add(factories.team("Default"))
+    workflow, _ = effect_is_done(user=bot)
+    done = workflow.steps.get()
+    address, sent = f"steps/{done.pk}/compensation/", {"reason": "Wrong size.", "step_version": done.version}
+    assert api.post(address, {**sent, "step_version": 99}).json()["code"] == "stale_view"
+    first, again = api.post(address, sent), api.post(address, sent)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first["Location"] == again["Location"]
+    assert Step.objects.get(compensates=done).workflow_id != done.workflow_id
 
 
 def test_tools_come_with_their_schema(api: Api) -> None:

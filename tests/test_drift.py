@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkpoint import workflows
+from checkpoint import resuming, workflows
 from checkpoint.contracts import Contract, Variant
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
 from checkpoint.models import Activity, Approval, AuditEntry, Case, Workflow
@@ -35,7 +35,7 @@ REASON = {"prompt": CaseReason.PROMPT_CHANGED, "tool": CaseReason.TOOL_CHANGED}
 def change(kind: str, workflow: Workflow, promises: Contract = KEYED) -> None:
     """Changes what the workflow was planned with."""
     if kind == "prompt":
-        workflows.resume(workflow_id=workflow.pk, prompt_version="refund/99", actor=AGENT)
+        resuming.resume(workflow_id=workflow.pk, prompt_version="refund/99", actor=AGENT)
     else:
         published(Declaration("effect", "2", "An effect, done better.", INVOICE_SCHEMA, (Variant("only", promises),)))
 
@@ -165,7 +165,7 @@ def test_a_prompt_that_comes_back_is_no_drift() -> None:
     workflow = submit(KEYED)
     Workflow.objects.filter(pk=workflow.pk).update(prompt_version="refund/3")
     change("prompt", workflow)
-    workflows.resume(workflow_id=workflow.pk, prompt_version="refund/3", actor=AGENT)
+    resuming.resume(workflow_id=workflow.pk, prompt_version="refund/3", actor=AGENT)
     drivers().claim()
 
 
@@ -178,13 +178,13 @@ def test_who_may_submit_may_resume_and_nothing_that_has_ended_is_resumed() -> No
     stranger = factories.person("eve", groups=["Agent"], teams=[factories.team("Legal")])
     for person, refusal in ((onlooker, Forbidden), (stranger, NotFound)):
         with pytest.raises(refusal):
-            workflows.resume(workflow_id=workflow.pk, prompt_version="x", actor=AGENT, user=person)
+            resuming.resume(workflow_id=workflow.pk, prompt_version="x", actor=AGENT, user=person)
     for text in (" ", "x" * 101, "a\0b"):
         with pytest.raises(ActionIncomplete):
-            workflows.resume(workflow_id=workflow.pk, prompt_version=text, actor=AGENT)
+            resuming.resume(workflow_id=workflow.pk, prompt_version=text, actor=AGENT)
     workflows.abandon(workflow_id=workflow.pk, actor=AGENT, reason="not wanted")
     with pytest.raises(AlreadyEnding):
-        workflows.resume(workflow_id=workflow.pk, prompt_version="x", actor=AGENT)
+        resuming.resume(workflow_id=workflow.pk, prompt_version="x", actor=AGENT)
     assert AuditEntry.objects.filter(stream_id=workflow.pk, verb="resume").count() == 1
 
 

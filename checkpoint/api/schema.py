@@ -29,6 +29,25 @@ REASON: dict[str, Any] = {
         "properties": {"reason": {"type": "string", "description": "Why; kept in the audit trail."}},
     }
 }
+RESUMPTION: dict[str, Any] = {
+    "application/json": {
+        "type": "object",
+        "required": ["prompt_version"],
+        "additionalProperties": False,
+        "properties": {"prompt_version": {"type": "string", "maxLength": 100}},
+    }
+}
+COMPENSATION: dict[str, Any] = {
+    "application/json": {
+        "type": "object",
+        "required": ["reason", "step_version"],
+        "additionalProperties": False,
+        "properties": {
+            "reason": {"type": "string", "description": "Why; kept in the audit trail."},
+            "step_version": {"type": "integer", "description": "The step's version that was seen."},
+        },
+    }
+}
 EDIT: dict[str, Any] = {
     "application/json": {
         "type": "object",

@@ -8,12 +8,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoint import edits, queries
+from checkpoint import compensations, edits, queries
 from checkpoint.api import paging
 from checkpoint.api.bodies import body_of
 from checkpoint.api.replies import Keep, once, reply
-from checkpoint.api.representations import EvidenceShown, StepInList, StepShown
-from checkpoint.api.schema import EDIT, KEY, PROBLEMS, pages_of
+from checkpoint.api.representations import EvidenceShown, StepInList, StepShown, WorkflowShown
+from checkpoint.api.schema import COMPENSATION, EDIT, KEY, PROBLEMS, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller, versioned
 from checkpoint.documents import Document
 from checkpoint.errors import Fault, SubmissionInvalid
@@ -96,6 +96,42 @@ class StepEdit(ApiView):
             alongside=kept,
         )
         return made[0]
+
+
+class Compensation(ApiView):
+    """A second effect that undoes the first."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    @extend_schema(
+        operation_id="compensate_step",
+        parameters=[KEY],
+        request=COMPENSATION,
+        responses={201: WorkflowShown, **PROBLEMS},
+    )
+    @once
+    def post(self, request: Request, keep: Keep, step_id: UUID) -> Reply:
+        """A new workflow of one step, asked about and carried out like any other; the same again is the same one."""
+        reason, version = _compensation(request)
+        made = compensations.request(
+            step_id=step_id, step_version=version, actor=actor_of(request), reason=reason, user=caller(request)
+        )
+        found = queries.visible_workflow(caller(request), made.pk)
+        shown = WorkflowShown(found, context={"request": request}).data
+        answer = reply(201, shown, location=shown["url"])
+        keep(answer)
+        return answer
+
+
+def _compensation(request: Request) -> tuple[str, int]:
+    document = body_of(request).document
+    faults = list(document.faults)
+    members = Members(document.value, "", faults)
+    reason, version = members.text("reason", longest=REASON_LIMIT * 4), members.take("step_version", int)
+    members.refuse_the_rest()
+    if faults:
+        raise SubmissionInvalid(faults)
+    return reason, version or 0
 
 
 def _edit(request: Request) -> tuple[Document, str]:

@@ -16,10 +16,12 @@ urlpatterns = [
     path("workflows/<uuid:workflow_id>/", workflows.OneWorkflow.as_view(), name="workflow"),
     path("workflows/<uuid:workflow_id>/explanation/", workflows.Explanation.as_view(), name="explanation"),
     path("workflows/<uuid:workflow_id>/abandonment/", workflows.Abandonment.as_view(), name="abandonment"),
+    path("workflows/<uuid:workflow_id>/resumption/", workflows.Resumption.as_view(), name="resumption"),
     path("workflows/<uuid:workflow_id>/steps/", steps.Steps.as_view(), name="steps"),
     path("workflows/<uuid:workflow_id>/steps/<str:name>/edit/", steps.StepEdit.as_view(), name="edit"),
     path("steps/<uuid:step_id>/", steps.OneStep.as_view(), name="step"),
     path("steps/<uuid:step_id>/evidence/", steps.StepEvidence.as_view(), name="evidence"),
+    path("steps/<uuid:step_id>/compensation/", steps.Compensation.as_view(), name="compensation"),
     path("tools/", tools.Tools.as_view(), name="tools"),
     path("tools/<str:name>/", tools.OneTool.as_view(), name="tool"),
 ]

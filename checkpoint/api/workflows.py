@@ -11,12 +11,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoint import queries, workflows
+from checkpoint import queries, resuming, workflows
 from checkpoint.api import paging
 from checkpoint.api.bodies import JsonDocument, YamlDocument, body_of, texts
 from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.representations import Submitted, WorkflowInList, WorkflowShown
-from checkpoint.api.schema import DOCUMENT, EXPLANATION, KEY, PROBLEMS, REASON, pages_of
+from checkpoint.api.schema import DOCUMENT, EXPLANATION, KEY, PROBLEMS, REASON, RESUMPTION, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller, require_match, versioned
 from checkpoint.errors import ActionIncomplete
 from checkpoint.explanations import explain
@@ -118,6 +118,25 @@ class Abandonment(ApiView):
         reason = texts(request, reason=REASON_LIMIT * 4)["reason"]
         require_match(request, queries.visible_workflow(caller(request), workflow_id).version)
         workflows.abandon(workflow_id=workflow_id, actor=actor_of(request), reason=reason, user=caller(request))
+        found = queries.visible_workflow(caller(request), workflow_id)
+        answer = reply(200, WorkflowShown(found, context={"request": request}).data)
+        keep(answer)
+        return answer
+
+
+class Resumption(ApiView):
+    """The agent goes on."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    @extend_schema(
+        operation_id="resume_workflow", parameters=[KEY], request=RESUMPTION, responses={200: WorkflowShown, **PROBLEMS}
+    )
+    @once
+    def post(self, request: Request, keep: Keep, workflow_id: UUID) -> Reply:
+        """Names the version of its prompt; what another one does to steps that were not sent, the policy says."""
+        version = texts(request, prompt_version=resuming.PROMPT_LIMIT * 4)["prompt_version"]
+        resuming.resume(workflow_id=workflow_id, prompt_version=version, actor=actor_of(request), user=caller(request))
         found = queries.visible_workflow(caller(request), workflow_id)
         answer = reply(200, WorkflowShown(found, context={"request": request}).data)
         keep(answer)

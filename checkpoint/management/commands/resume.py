@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from checkpoint import command_line, workflows
+from checkpoint import command_line, resuming
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
 from checkpoint.models import Workflow
@@ -34,7 +34,7 @@ class Command(ClearCommand):
         with command_line.clear_errors(), command_line.clear_errors(MOVED_ON, only=Conflict):
             visible = workflows_visible_to(user) if user else Workflow.objects.all()
             found = find(visible, options["workflow"], noun="workflow")
-            now = workflows.resume(
+            now = resuming.resume(
                 workflow_id=found.pk,
                 prompt_version=options["prompt_version"],
                 actor=command_line.actor(user),
