@@ -18,7 +18,7 @@ from approvals.models import Decision, Signature
 from approvals.repetitions import recorded_before
 from approvals.signatures import GivenAnswer
 from approvals.step_up import UNKNOWN, Authentication
-from checkpoint import denials, doorbell, reasons, recovery, step_rows, transitions
+from checkpoint import denials, doorbell, human_tasks, reasons, recovery, step_rows, transitions
 from checkpoint.canonical import string_problem
 from checkpoint.errors import (
     AlreadyAnswered,
@@ -168,7 +168,8 @@ def _earlier_answer(case: Case, given: GivenAnswer) -> Answered:
 
 def _repeated(earlier: Answered, given: GivenAnswer) -> Answered:
     """The answer that was given before, where the repetition says nothing that it does not. Raises AlreadyAnswered."""
-    if given.reason == earlier.reason and given.operation_id in ("", earlier.operation_id):
+    same_words = given.reason == earlier.reason and given.operation_id in ("", earlier.operation_id)
+    if same_words and human_tasks.is_kept(Case.objects.get(pk=given.case_id), given.data):
         return earlier
     at = earlier.decided_at if isinstance(earlier, Decision) else earlier.signed_at
     raise AlreadyAnswered(recorded_before(earlier.kind, at, earlier.reason))

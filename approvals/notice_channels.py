@@ -16,6 +16,7 @@ from approvals.models import NoticeChannel
 from approvals.notice_rules import ChannelFormat, NoticeKind
 from approvals.permissions import ADMINISTER_NOTICES
 from checkpoint import audit, denials
+from checkpoint.canonical import string_problem
 from checkpoint.errors import Fault, Forbidden, NotFound, SubmissionInvalid
 from checkpoint.models import Team
 from checkpoint.people import Actor
@@ -113,6 +114,10 @@ def _switch(channel_id: uuid.UUID, enabled: bool, actor: Actor) -> NoticeChannel
 
 
 def _faults(described: NewChannel, person: User) -> Iterator[Fault]:
+    for field, text in (("name", described.name), ("team", described.team)):
+        if problem := string_problem(text):
+            yield Fault(f"/{field}", problem)
+            return
     if not 0 < len(described.name) <= LONGEST_NAME:
         yield Fault("/name", f"must have 1 to {LONGEST_NAME} characters")
     elif NoticeChannel.objects.filter(name=described.name).exists():

@@ -139,7 +139,7 @@ def _why_closed(superseded: Step) -> str:
     for text in entries.values_list("text", flat=True):
         entry: dict[str, Any] = json.loads(text)
         if entry["details"]["superseded"] == str(superseded.pk):
-            return f"{entry['actor']} put this very call aside at {entry['at']}: {entry['reason']}"
+            return f"{entry['actor']} put this very call aside at {entry['at'][:19]} UTC: “{entry['reason']}”."
     return "An edit put this very call aside."
 
 

@@ -261,3 +261,7 @@ class RequestUnderWay(Conflict):
     """The first request under this Idempotency-Key has not been answered yet (HTTP 409)."""
 
     code = "request_under_way"
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        self.retry_after = retry_after  # seconds
+        super().__init__(message)

@@ -14,6 +14,7 @@ from checkpoint import verdicts
 from checkpoint.argument_schemas import closed, prepare_arguments
 from checkpoint.canonical import parse
 from checkpoint.errors import DecisionIncomplete, SubmissionInvalid
+from checkpoint.models import Case
 from checkpoint.states import CaseReason
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
@@ -46,3 +47,15 @@ def checked_answer(arguments: Any, data: Any) -> Any:
     if len(text.encode()) > LARGEST_ANSWER:
         raise DecisionIncomplete(f"data: the answer is larger than {LARGEST_ANSWER} bytes; shorten it.")
     return parse(text)
+
+
+def is_kept(case: Case, data: Any) -> bool:
+    """Whether an answer that is given again says what the receipt says; also where nothing was filled in."""
+    receipt = case.step.receipt
+    if data is None or receipt is None:
+        return True
+    try:
+        given = checked_answer(parse(case.step.arguments or "{}"), data)
+    except DecisionIncomplete:
+        return False
+    return bool(given == receipt.facts_value.get("answer"))

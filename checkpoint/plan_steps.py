@@ -17,6 +17,7 @@ from checkpoint.members import Members, bytes_of
 from checkpoint.references import LARGEST_ARGUMENTS, Reference
 from checkpoint.wording import nearest
 
+_NO_INTENT: Any = object()
 MOST_STEPS = 10_000
 LAST_POSITION = 2**31 - 1
 
@@ -126,10 +127,12 @@ class StepsReader:
         return name
 
     def _intent(self, members: Members) -> str:
-        intent = members.take("intent", str, "") or ""
-        if intent and not INTENT_NAME.fullmatch(intent):
+        if members.value("intent", _NO_INTENT) is _NO_INTENT:
+            return ""
+        intent = members.take("intent", str)
+        if intent is not None and not INTENT_NAME.fullmatch(intent):
             members.fault("intent", message=INTENT_RULE)
-        return intent
+        return intent or ""
 
     def _position(self, members: Members, previous: int) -> int:
         position = members.take("position", int, previous + 1)

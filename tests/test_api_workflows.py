@@ -181,7 +181,8 @@ def test_an_effect_is_undone_once(api: Api, bot: User) -> None:
 def test_tools_come_with_their_schema(api: Api) -> None:
     assert [tool["name"] for tool in api.get("tools/").json()] == ["invoice.create", "mail.send"]
     assert api.get("tools/invoice.create/").json()["schema"] == driver.INVOICE_SCHEMA
-    assert api.get("tools/nothing/").json()["code"] == "not_found"
+    for name in ("nothing", "a%00b"):
+        assert api.get(f"tools/{name}/").json()["code"] == "not_found"
 
 
 def test_an_unknown_address_is_a_problem_too(api: Api) -> None:

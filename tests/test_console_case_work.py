@@ -272,3 +272,14 @@ def test_every_form_of_the_page_carries_its_token() -> None:
     page = signed_in(worker(case)).get(f"/cases/{case.pk}/")
     assert all("csrfmiddlewaretoken" in found["fields"] for found in Forms(page.text).forms)
     assert len(entries(case, "claim")) == 0
+
+
+def test_s11_who_comes_second_keeps_the_operation_id_too() -> None:
+    case = factories.case()
+    seen = {"step_version": str(case.step.version), "arguments_hash": case.step.arguments_hash}
+    assert send(worker(case, "bob"), case, "decision", kind="abandon", reason="No.", **seen).status_code == 302
+    found = {"kind": "confirm", "reason": "I found it.", "operation_id": "ch_found"}
+    late = send(worker(case), case, "decision", **found, **seen)
+    assert late.status_code == 409
+    assert "I found it." in late.text
+    assert "ch_found" in late.text

@@ -153,3 +153,12 @@ def test_pages_allow_no_foreign_or_inline_script(auditor: Client) -> None:
         assert "unsafe" not in answered["Content-Security-Policy"]
         for inline in ("<style", " style=", " onclick", " hx-on", "javascript:"):
             assert inline not in answered.text
+
+
+def test_a_form_that_is_too_large_is_refused_with_its_limit() -> None:
+    case = factories.case()
+    client = signed_in(factories.person("ada", groups=["Approver"], teams=[case.workflow.team]))
+    client.handler.enforce_csrf_checks = False
+    refused = client.post(f"/cases/{case.pk}/decision/", {"kind": "confirm", "reason": "x" * 3_000_000})
+    assert refused.status_code == 413
+    assert "takes at most 2621440 bytes" in refused.text

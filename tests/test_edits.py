@@ -106,7 +106,7 @@ def test_s23_the_original_call_does_not_come_back_after_an_edit() -> None:
     workflow, driver = requested()
     original = workflow.steps.get()
     edit(workflow, SMALLER)
-    with pytest.raises(EditRefused, match=r"tests put this very call aside .*: smaller Its key is closed"):
+    with pytest.raises(EditRefused, match=r"tests put this very call aside .*: “smaller”. Its key is closed"):
         edit(workflow, {"customer": "acme", "cents": 1})
     assert Intent.objects.get(key=original.idempotency_key).owner == original
     assert driver.turn() == []

@@ -14,7 +14,7 @@ from approvals.bulk.selection import Selection
 from approvals.decisions import decide
 from approvals.models import Decision, Notice, NoticeTimer
 from checkpoint.argument_schemas import closed, prepare_arguments
-from checkpoint.errors import ArgumentsInvalid, CaseClosed, DecisionIncomplete, Forbidden, StaleView
+from checkpoint.errors import AlreadyAnswered, ArgumentsInvalid, CaseClosed, DecisionIncomplete, Forbidden, StaleView
 from checkpoint.models import AuditEntry, Case, Step, Workflow
 from checkpoint.people import Actor
 from checkpoint.states import CaseStatus, Standing, StepStatus, WorkflowStatus
@@ -248,3 +248,12 @@ def test_a_form_has_a_few_well_named_fields(names: list[str]) -> None:
     field = {"type": "boolean"}
     with pytest.raises(ArgumentsInvalid):
         prepare_arguments(SCHEMA, {"title": "t", "form": {"properties": dict.fromkeys(names, field)}})
+
+
+def test_another_form_by_the_same_person_with_the_same_words_is_not_dropped() -> None:
+    case, _ = asked()
+    ada = worker(case)
+    first = give(case, ada, GIVEN)
+    assert give(case, ada, GIVEN) == first
+    with pytest.raises(AlreadyAnswered):
+        give(case, ada, GIVEN | {"cents": 3000}, step_version=first.step_version)

@@ -445,3 +445,9 @@ def test_whatever_happens_an_intent_has_at_most_one_effect_and_nobody_is_left_wa
     for waiting in Step.objects.filter(waits_for__isnull=False, status=S.PREPARED).select_related("waits_for__owner"):
         assert waiting.waits_for is not None
         assert waiting.waits_for.owner.status not in (S.VERIFIED, S.ABANDONED, S.SUPERSEDED), f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", None, 7])
+def test_a_name_that_is_none_is_refused_and_never_taken_for_no_intent(name: Any) -> None:
+    with pytest.raises(SubmissionInvalid, match="/steps/0/intent"):
+        submit(KEYED, {**effect(), "intent": name})

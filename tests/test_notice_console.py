@@ -200,3 +200,10 @@ class TestChannels:
         assert client.post("/notices/channels/", token | self.CHANNEL).status_code == 403
         assert client.post(f"/notices/channels/{made.pk}/switch/", token | {"enabled": "0"}).status_code == 403
         assert [(hook.name, hook.enabled) for hook in NoticeChannel.objects.all()] == [(made.name, True)]
+
+    @pytest.mark.parametrize("field", ["name", "team"])
+    def test_a_text_that_cannot_be_stored_is_shown_with_its_fault(self, boss: User, field: str) -> None:
+        client = signed_in(boss)
+        refused = press(client, "/notices/channels/", "/notices/channels/", **self.CHANNEL | {field: "a\0b"})
+        assert refused.status_code == 422
+        assert not NoticeChannel.objects.exists()

@@ -43,6 +43,11 @@ class Typed:
     refusal: str = ""
     accepted: bool = False
 
+    @property
+    def other_values(self) -> list[str]:
+        """What was typed into the other fields, for a page on which the form itself is gone."""
+        return [value for value in self.values.values() if value]
+
 
 @dataclass(frozen=True)
 class Answer:

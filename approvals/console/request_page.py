@@ -74,6 +74,7 @@ def context(found: Approval, request: HttpRequest, typed: Typed) -> dict[str, An
         "late": late,
         "refusal": refusal,
         "offers": [_offer(kind, asking, typed) for kind in kinds],
+        "typed_lost": typed.kind not in kinds,
         "typed": typed,
         "needs_password": bool(kinds) and not passwords.is_recent(request) and _wants_step_up(found, shares),
         "settled": found.status not in OPEN_REQUESTS and step.status in STEP_TERMINAL,

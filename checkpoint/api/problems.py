@@ -65,7 +65,10 @@ def answer(error: Exception, context: Mapping[str, Any]) -> Response:
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
             if status == 500:
                 log.error("%s", error, exc_info=error)
-            return problem(status, error.code, str(error), faults=_faults(error))
+            answered = problem(status, error.code, str(error), faults=_faults(error))
+            if seconds := getattr(error, "retry_after", 0.0):
+                answered["Retry-After"] = str(max(1, round(seconds)))
+            return answered
         case exceptions.APIException():
             return _of_framework(error)
         case Http404():

@@ -10,6 +10,7 @@ from checkpoint import tool_versions
 from checkpoint.api.representations import ToolShown
 from checkpoint.api.schema import PROBLEMS
 from checkpoint.api.view import ApiView
+from checkpoint.canonical import string_problem
 from checkpoint.errors import NotFound
 from checkpoint.models import Scope
 
@@ -33,7 +34,7 @@ class OneTool(ApiView):
     @extend_schema(operation_id="read_tool", responses={200: ToolShown, **PROBLEMS})
     def get(self, request: Request, name: str) -> Response:
         """The version in force."""
-        found = tool_versions.newest_versions().filter(name=name).first()
+        found = None if string_problem(name) else tool_versions.newest_versions().filter(name=name).first()
         if found is None:
-            raise NotFound(f"There is no tool {name}; the list of tools has those that there are.")
+            raise NotFound("There is no such tool; the list of tools has those that there are.")
         return Response(ToolShown(found).data)

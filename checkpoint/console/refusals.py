@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -13,6 +15,7 @@ _TITLES = {
     401: "You are signed out",
     403: "You may not do this",
     404: "There is no such thing",
+    413: "That is too much",
     405: "This address does not do that",
     500: "Something broke on our side",
 }
@@ -32,7 +35,10 @@ def refuse(request: HttpRequest, status: int, message: str, *, sign_in: bool = F
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400."""
+    """400; 413 where more was sent than a form may hold."""
+    if isinstance(exception, RequestDataTooBig):
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        return refuse(request, 413, f"A form takes at most {limit} bytes. Nothing was changed: go back and shorten it.")
     return refuse(request, 400, "Go back and try again.")
 
 
