@@ -66,8 +66,7 @@ def decide(
         arguments_hash: the hash of the arguments that the person saw.
         authentication: when the person last proved who they are; it counts where the policy wants a fresh proof.
         data: with the kind `answer`, what was put into the task's form, as JSON values.
-        alongside: writes what belongs to the answer, in its transaction; what it raises undoes both. It is not called
-            for an answer that was given before.
+        alongside: writes what belongs to a new answer, in its transaction; what it raises undoes both.
 
     Returns:
         The decision; or, where it waits for other people, this person's signature.
@@ -84,17 +83,9 @@ def decide(
         AlreadyAnswered: the person gave this answer before, with other words; the message says with which.
     """
     given = GivenAnswer(
-        case_id,
-        kind,
-        person,
-        channel,
-        reason.strip(),
-        operation_id.strip(),
-        step_version,
-        arguments_hash,
-        authentication,
-        data,
-    )
+        case_id, kind, person, channel, reason.strip(), operation_id.strip(), step_version, arguments_hash,
+        authentication, data,
+    )  # fmt: skip
     _check_complete(given)
     try:
         return _decide(given, alongside)
