@@ -197,6 +197,16 @@ class TooMany(Conflict):
     code = "too_many"
 
 
+class TooManyFollowers(CheckpointError):
+    """As many streams of events are open as one token, or one web process, may have (HTTP 429)."""
+
+    code = "too_many_streams"
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        self.retry_after = retry_after  # seconds
+        super().__init__(message)
+
+
 class LeaseLost(CheckpointError):
     """The fence has moved: another worker or a person acts on the step now. Stop, write nothing."""
 

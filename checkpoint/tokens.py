@@ -101,6 +101,13 @@ def check(text: str) -> ApiToken:
     return token
 
 
+def account_in_force(token_id: UUID) -> User | None:
+    """The account of a token, read anew with its rights; None once the token has ended or the account is disabled."""
+    in_force = ApiToken.objects.filter(revoked_at=None, expires_at__gt=clock.now(), account__is_active=True)
+    token = in_force.select_related("account").filter(pk=token_id).first()
+    return token.account if token else None
+
+
 def tokens(person: Person | None) -> QuerySet[ApiToken]:
     """All tokens, the newest first; None is whoever runs a command on this machine. Raises Forbidden."""
     admit(person, ADMINISTER_PEOPLE, action="administer people")

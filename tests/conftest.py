@@ -10,6 +10,7 @@ from tests.rig import rig
 from tests.sandbox_driver import sandbox, sandbox_process
 from tests.sql_driver import shop, shop_database
 from tests.time_driver import time_machine
+from tests.web_driver import web_server
 
 __all__ = [
     "django_db_setup",
@@ -24,4 +25,5 @@ __all__ = [
     "time_machine",
     "valkey",
     "valkey_server",
+    "web_server",
 ]

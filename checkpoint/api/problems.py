@@ -34,6 +34,7 @@ _STATUS: Mapping[type[CheckpointError], int] = {
     errors.ActionIncomplete: 422,
     errors.KeyReused: 422,
     errors.FilterInvalid: 400,
+    errors.TooManyFollowers: 429,
 }
 
 

@@ -111,6 +111,20 @@ class ArtifactShown(serializers.ModelSerializer[Artifact]):
         fields = ("id", "name", "media_type", "sha256", "size", "created_at")
 
 
+class EventShown(serializers.Serializer[Any]):
+    """What was done to what in a workflow; why, and with which facts, is read at the workflow."""
+
+    id = serializers.CharField(source="place", help_text="Where a reader goes on: `after`, or Last-Event-ID.")
+    workflow_id = serializers.UUIDField()
+    seq = serializers.IntegerField(help_text="The audit entry's number in the workflow.")
+    at = serializers.DateTimeField()
+    actor = serializers.CharField()
+    verb = serializers.CharField()
+    subject = serializers.CharField()
+    before = serializers.CharField(allow_blank=True)
+    after = serializers.CharField(allow_blank=True)
+
+
 class ToolShown(serializers.ModelSerializer[ToolVersion]):
     """The version of a tool that is in force, with the JSON Schema of its arguments and what each variant promises."""
 

@@ -1,25 +1,19 @@
-"""A web server in a thread of the test process, and Debian's Chromium."""
+"""Debian's Chromium, and the console as a person opens it."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import uvicorn
 from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.browser import chromium
 from tests.browser.story import Story, tell
-
-START_SECONDS = 20.0
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -40,26 +34,6 @@ def browser_type_launch_args() -> dict[str, Any]:
             pytest.fail(message)
         pytest.skip(message)
     return {"executable_path": found, "args": chromium.FLAGS}
-
-
-@pytest.fixture(scope="session")
-def web_server(django_db_setup: None) -> Iterator[str]:
-    """The address of the web application, on a free port of the loopback interface."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        "checkpoint.config.asgi:application", log_level="warning", lifespan="off", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    ends = time.monotonic() + START_SECONDS
-    while not server.started:
-        assert thread.is_alive(), "uvicorn ended"
-        assert time.monotonic() < ends, "uvicorn did not start in time"
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(START_SECONDS)
 
 
 @pytest.fixture
