@@ -9,23 +9,31 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checkpoint.argument_schemas import match_variant, prepare_arguments
+from checkpoint.artifacts import open_verified
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.models import Artifact
 from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Pending, Visible
+from tests import submissions
 from tests.http_driver import call
 from tests.sandbox_driver import wait_for
+from tests.test_artifacts import folder
 from workers.publishing import declaration
+from workers.tools import command_output
 from workers.tools.command_list import Command, Commands, load
 from workers.tools.command_run import CommandArguments, CommandRun, OutcomeUnknown
 from workers.tools.operator_lists import ListInvalid
 from workers.tools.secrets import Secrets
+
+__all__ = ["folder"]
 
 SCHEMA = declaration(CommandRun()).schema
 WHERE = "Look into the ledger."
@@ -34,6 +42,15 @@ WHERE = "Look into the ledger."
 def arguments(*given: str, command: str = "work") -> CommandArguments:
     text = prepare_arguments(SCHEMA, {"command": command, "arguments": list(given)})
     return CommandArguments.model_validate_json(text, strict=True)
+
+
+def sha256_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def fact(printed: bytes) -> dict[str, Any]:
+    digest = sha256_of(printed).removeprefix("sha256:")
+    return {"bytes": len(printed), "sha256": digest, "head": printed.decode()}
 
 
 @pytest.fixture
@@ -54,14 +71,16 @@ def entry(script: Path, **more: Any) -> dict[str, Any]:
 
 
 class TestRunning:
-    def test_what_it_printed_is_kept_by_its_beginning_size_and_hash(self, script: Path) -> None:
-        made = call()
+    def test_what_it_printed_is_kept_by_its_beginning_size_and_hash_and_as_an_artifact(
+        self, script: Path, folder: Path
+    ) -> None:
+        made = replace(call(), workflow_id=str(submissions.submitted().pk))
         receipt = tool(script, 'printf "%s|" "$@"; printf err >&2').execute(arguments("a b", "$(id)", ";", "*"), made)
         out = b"a b|$(id)|;|*|"
         assert receipt.facts == {
             "exit_code": 0,
-            "stdout": {"bytes": len(out), "sha256": hashlib.sha256(out).hexdigest(), "head": out.decode()},
-            "stderr": {"bytes": 3, "sha256": hashlib.sha256(b"err").hexdigest(), "head": "err"},
+            "stdout": fact(out) | {"artifact": sha256_of(out)},
+            "stderr": fact(b"err") | {"artifact": sha256_of(b"err")},
         }
 
     def test_more_output_than_is_kept_neither_blocks_nor_is_kept(self, script: Path) -> None:
@@ -87,6 +106,32 @@ class TestRunning:
         run = tool(script, 'printf "%s\\n" "$@"', arguments=["--ref={key}", "--", "{arguments}", "end"])
         head = run.execute(arguments("{key}", "x"), made).facts["stdout"]["head"]
         assert head.splitlines() == [f"--ref={made.key}", "--", "{key}", "x", "end"]
+
+    def test_what_cannot_be_kept_does_not_hide_how_it_ended(self, script: Path) -> None:
+        facts = tool(script, "echo done").execute(arguments(), call()).facts
+        assert (facts["exit_code"], facts["stdout"]["head"]) == (0, "done\n")
+        assert "ValueError" in facts["stdout"]["not_kept"], "the call is one of no workflow"
+
+    @pytest.mark.parametrize("shift", range(-12, 2))
+    def test_a_secret_at_the_edge_of_what_is_kept_is_not_cut_in_two(
+        self, monkeypatch: pytest.MonkeyPatch, shift: int
+    ) -> None:
+        monkeypatch.setattr(command_output, "LARGEST_KEPT", 5000)
+        secrets = Secrets({"CHECKPOINT_SECRET_THE_TOKEN": "opensesame"})
+        for limit in (command_output.LARGEST_HEAD, 5000):
+            stream = command_output.Stream()
+            for chunk in (b"\xff" * (limit + shift), b"opensesame", b"x" * 20000):
+                stream.add(chunk)
+            kept = stream.beginning(secrets.redact, limit=limit)
+            assert (len(kept), b"o" in kept, kept.startswith(b"\xff" * (limit - 12))) == (limit, False, True)
+
+    def test_a_secret_is_in_no_artifact_and_bytes_stay_bytes(self, script: Path, folder: Path) -> None:
+        known = {"CHECKPOINT_SECRET_THE_TOKEN": "opensesame"}
+        made = replace(call(), workflow_id=str(submissions.submitted().pk))
+        tool(script, "printf '\\377 opensesame'; exit 7", known, success_codes=[7]).execute(arguments(), made)
+        with open_verified(Artifact.objects.get()) as kept:
+            assert kept.read() == b"\xff [secret THE_TOKEN]"
+        assert Artifact.objects.get().media_type == "application/octet-stream"
 
 
 class TestWhatIsAllowed:
@@ -234,7 +279,8 @@ class TestNothingOutlivesItsWorker:
         tool(script, LONG)
         file = tmp_path / "pids"
         code = (
-            "import json, sys, django; django.setup(); from tests.test_command_run import *; "
+            "import json, sys, django; django.setup(); "
+            "from tests.test_command_run import Command, CommandRun, Commands, Secrets, arguments, call; "
             "made = Command.model_validate(json.loads(sys.argv[1])); "
             "CommandRun(Commands([made]), Secrets({})).execute(arguments(sys.argv[2]), call(seconds=120))"
         )

@@ -90,6 +90,19 @@ def test_without_a_lookup_a_lost_reply_is_one_question_and_the_message_is_not_se
     assert len(running.taken) == 1
 
 
+def test_killed_after_the_reply_it_is_committed_by_itself_though_nobody_can_be_asked(
+    rig: Rig, running: MailServer
+) -> None:
+    rig.started[0].wait_whole()
+    rig.crash.set("call/answered", "remind")
+    workflow = rig.rest(from_the_page("blind"))
+    assert rig.crash.happened()
+    step = rig.step(workflow, "remind")
+    assert step.receipt is not None
+    assert (workflow.status, rig.cases(workflow), len(running.taken)) == (WorkflowStatus.COMPLETED, [], 1)
+    assert (step.receipt.kind, step.receipt.facts_value["queue_id"]) == ("flight_record", "4BFQ7x2z1")
+
+
 def test_killed_before_the_message_had_ended_it_is_sent_again_once_the_folder_has_not_got_it(
     rig: Rig, running: MailServer
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -18,10 +19,15 @@ from checkpoint.argument_schemas import closed, match_variant, prepare_arguments
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass, Reversibility
 from checkpoint.errors import ArgumentsInvalid
-from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Visible
+from checkpoint.outcomes import ARTIFACT_MISMATCH, Absent, Found, Inconclusive, NotApplied, NotVisible, Visible
+from tests import submissions
 from tests.http_driver import call
+from tests.test_artifacts import BYTES, SHA256, files, folder, kept
+from workers.registry import Call
 from workers.tools.file_arguments import LARGEST, FileArguments
 from workers.tools.file_write import FileWrite
+
+__all__ = ["folder"]
 
 SCHEMA = closed(FileArguments.model_json_schema())
 
@@ -39,6 +45,20 @@ def tool(root: Path) -> FileWrite:
 def arguments(path: str = "a/b.txt", content: Any = "new", **more: Any) -> FileArguments:
     text = prepare_arguments(SCHEMA, {"path": path, "content": content, **more})
     return FileArguments.model_validate_json(text, strict=True)
+
+
+REFERENCE = {"artifact": f"sha256:{SHA256}"}
+
+
+def of_artifact() -> FileArguments:
+    return FileArguments.model_validate_json(prepare_arguments(SCHEMA, {"path": "a/b.txt", "body": REFERENCE}))
+
+
+def call_of_a_workflow() -> Call:
+    """A call of a workflow that has the artifact."""
+    workflow = submissions.submitted()
+    kept(workflow)
+    return replace(call(), workflow_id=str(workflow.pk))
 
 
 def left_behind(root: Path) -> list[str]:
@@ -74,6 +94,43 @@ class TestWriting:
         tool.execute(arguments(content={"b": [1, "ü"], "a": None}, encoding="json"), call())
         text = (root / "a/b.txt").read_text()
         assert text == '{\n  "a": null,\n  "b": [\n    1,\n    "ü"\n  ]\n}\n'
+
+    def test_an_artifact_is_written_as_it_is(self, tool: FileWrite, root: Path, folder: Path) -> None:
+        given, made = of_artifact(), call_of_a_workflow()
+        receipt = tool.execute(given, made)
+        assert (root / "a/b.txt").read_bytes() == BYTES
+        assert receipt.facts == {"path": "a/b.txt", "sha256": SHA256, "size": len(BYTES)}
+        for file in files(folder):
+            file.unlink()
+        assert tool.inspect(given, made) == Found(receipt), "its bytes are not needed any more"
+        assert isinstance(tool.verify(given, made), Visible)
+
+    def test_of_a_damaged_artifact_nothing_is_written(self, tool: FileWrite, root: Path, folder: Path) -> None:
+        made = call_of_a_workflow()
+        files(folder)[0].write_bytes(BYTES[:-1] + b"x")
+        with pytest.raises(NotApplied) as refused:
+            tool.execute(of_artifact(), made)
+        assert (refused.value.code, refused.value.permanent) == (ARTIFACT_MISMATCH, True)
+        assert not root.exists()
+
+    @pytest.mark.parametrize(
+        ("given", "place"),
+        [
+            ({"content": "x", "body": REFERENCE}, "/content"),
+            ({"body": REFERENCE, "encoding": "base64"}, "/encoding"),
+            ({}, "/content"),
+            ({"body": {"artifact": "sha256:1"}}, "/body/artifact"),
+        ],
+    )
+    def test_it_is_either_content_or_an_artifact(self, given: dict[str, Any], place: str) -> None:
+        with pytest.raises(ArgumentsInvalid) as refused:
+            prepare_arguments(SCHEMA, {"path": "a", **given})
+        assert place in [fault.path for fault in refused.value.faults]
+
+    def test_defaults_that_were_filled_in_are_accepted_again(self) -> None:
+        for given in ({"content": "x"}, {"body": REFERENCE}, {"content": None, "encoding": "json"}):
+            text = prepare_arguments(SCHEMA, {"path": "a", **given})
+            assert prepare_arguments(SCHEMA, json.loads(text)) == text
 
     @pytest.mark.parametrize("encoding", ["utf-8", "base64"])
     def test_only_json_takes_something_else_than_text(self, encoding: str) -> None:

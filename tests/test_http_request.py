@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checkpoint.errors import ArgumentsInvalid
 from checkpoint.outcomes import (
+    ARTIFACT_MISMATCH,
     Absent,
     Found,
     Inconclusive,
@@ -22,10 +26,16 @@ from checkpoint.outcomes import (
     Receipt,
     Visible,
 )
+from tests import submissions
 from tests.http_driver import arguments, call, committed, tool, tool_from
 from tests.odd_provider import OddProvider, Received, answer, head
 from tests.sandbox_driver import SandboxProcess, wait_for
+from tests.test_artifacts import BYTES, SHA256, files, folder, kept
+from workers.registry import Call
+from workers.tools.http_arguments import HttpArguments
 from workers.tools.http_request import HttpRequest, OutcomeUnknown
+
+__all__ = ["folder"]
 
 
 @pytest.fixture
@@ -68,6 +78,47 @@ def invoice(sandbox: SandboxProcess, **more: Any) -> dict[str, Any]:
         },
         **more,
     }
+
+
+class TestAnArtifactAsBody:
+    def test_its_bytes_go_out_with_their_length(self, to_odd: HttpRequest, odd: OddProvider, folder: Path) -> None:
+        content = BYTES * 20  # more than one chunk
+        digest = hashlib.sha256(content).hexdigest()
+        odd.scripts["/x"] = answer(201, {"sha256": digest})
+        made = call_with(content)
+        verify = {"url": f"{odd.url}/x", "expect": [{"pointer": "/sha256", "equals_sent": "/sha256"}]}
+        given = with_artifact(odd, digest, headers={"content-type": "text/csv"}, verify=verify)
+        receipt = to_odd.execute(given, made)
+        (post,) = odd.received
+        assert post.body == content
+        assert (post.headers["content-length"], post.headers["content-type"]) == (str(len(content)), "text/csv")
+        assert "transfer-encoding" not in post.headers
+        assert isinstance(to_odd.verify(given, committed(made, receipt)), Visible)
+
+    def test_of_a_damaged_one_nothing_is_sent(self, to_odd: HttpRequest, odd: OddProvider, folder: Path) -> None:
+        made = call_with(BYTES)
+        files(folder)[0].write_bytes(BYTES[:-1] + b"x")
+        with pytest.raises(NotApplied) as refused:
+            to_odd.execute(with_artifact(odd, SHA256), made)
+        assert (refused.value.code, refused.value.permanent) == (ARTIFACT_MISMATCH, True)
+        assert odd.received == []
+
+    def test_there_is_one_body_at_most(self, odd: OddProvider) -> None:
+        two: list[dict[str, Any]] = [{"json": {}}, {"form": {"a": "b"}}]
+        for more in two:
+            with pytest.raises(ArgumentsInvalid):
+                with_artifact(odd, SHA256, **more)
+
+
+def with_artifact(odd: OddProvider, sha256: str, **more: Any) -> HttpArguments:
+    return arguments(method="PUT", url=f"{odd.url}/x", body={"artifact": f"sha256:{sha256}"}, **more)
+
+
+def call_with(content: bytes) -> Call:
+    """A call of a workflow that has an artifact of these bytes."""
+    workflow = submissions.submitted()
+    kept(workflow, content)
+    return replace(call(), workflow_id=str(workflow.pk))
 
 
 class TestAgainstTheSandbox:

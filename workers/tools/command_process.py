@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGKILL
-from typing import IO, Any
+from typing import IO
 
 from checkpoint.outcomes import NotApplied
 from workers.registry import Deadline
 from workers.tools import command_guard
-
-LARGEST_HEAD = 2048  # bytes of each stream that are kept
+from workers.tools.command_output import Stream
 
 _NOT_STARTED = "not started "
 
 
 class Interrupted(Exception):
     """The program was ended from outside, and how far it had come is not known."""
-
-
-@dataclass
-class Stream:
-    """What came on one stream: its beginning, its size in bytes, and a hash over all of it."""
-
-    head: bytes = b""
-    size: int = 0
-    _hash: Any = field(default_factory=hashlib.sha256)
-
-    def add(self, chunk: bytes) -> None:
-        """Takes some more."""
-        self.head += chunk[: LARGEST_HEAD - len(self.head)]
-        self.size += len(chunk)
-        self._hash.update(chunk)
-
-    def to_json(self, redact: Callable[[str], str]) -> dict[str, Any]:
-        """As a fact; text is redacted before it is kept."""
-        text = redact(self.head.decode("utf-8", errors="replace").replace("\x00", "\ufffd"))
-        return {"bytes": self.size, "sha256": self._hash.hexdigest(), "head": text}
 
 
 @dataclass(frozen=True)
@@ -63,8 +41,11 @@ def run(
     folder: Path,
     deadline: Deadline,
     sending: Callable[[], None] = lambda: None,
+    ended: Callable[[Ended], None] = lambda _: None,
 ) -> Ended:
-    """Runs the program, without a shell and without input; `sending` is called just before it starts.
+    """Runs the program, without a shell and without input.
+
+    `sending` is called just before it starts; `ended` as soon as its end is known, before anything is cleared away.
 
     Raises:
         NotApplied: it was not started.
@@ -80,8 +61,9 @@ def run(
         stack.callback(_end, process, life_write)
         status_write.close()
         life_read.close()
-        streams = _collect(process, status_read, deadline)
-    return _ended(streams)
+        how = _ended(_collect(process, status_read, deadline))
+        ended(how)
+    return how
 
 
 _GUARD = [sys.executable, "-I", "-S", command_guard.__file__]
@@ -153,7 +135,7 @@ def _collect(process: subprocess.Popen[bytes], status: IO[bytes], deadline: Dead
 
 def _ended(streams: list[Stream]) -> Ended:
     stdout, stderr, status = streams
-    said = status.head.decode().partition("\n")[0]
+    said = status.head(str).partition("\n")[0]
     if said.startswith(_NOT_STARTED):
         raise NotApplied(f"nothing was started: {said.removeprefix(_NOT_STARTED)}", code="never_started")
     if not said.startswith("exit "):

@@ -28,7 +28,7 @@ from checkpoint.outcomes import (
     Visible,
 )
 from workers.registry import Call
-from workers.tools import command_list, command_process
+from workers.tools import command_list, command_output, command_process
 from workers.tools.command_list import GIVEN, KEY, SETTING, Check, Command, Commands
 from workers.tools.command_process import Ended, Interrupted
 from workers.tools.http_arguments import Model
@@ -82,13 +82,19 @@ class CommandRun:
         """
         command = self._command(arguments)
         program = [command.program, *_filled(command.arguments, arguments.arguments, call.key)]
+
+        def answered(ended: Ended) -> None:
+            reach("command.run/ended", call.step_name)
+            if ended.exit_code in command.success_codes:
+                call.answered(Receipt(facts=self._facts(ended)))
+
         try:
-            ended = self._run(command, program, call, sending=call.sending)
+            ended = self._run(command, program, call, sending=call.sending, ended=answered)
         except Interrupted as error:
             raise OutcomeUnknown(f"{command.name} was started, and {error}") from None
-        reach("command.run/ended", call.step_name)
+        facts = self._kept(ended, call)
         if ended.exit_code in command.success_codes:
-            return Receipt(facts=self._facts(ended))
+            return Receipt(facts=facts)
         raise self._failure(command, ended)
 
     def inspect(self, arguments: CommandArguments, call: Call) -> Inspection:
@@ -136,7 +142,12 @@ class CommandRun:
         return Inconclusive(f"the check {self._said(ended)}, which is declared to mean nothing")
 
     def _run(
-        self, command: Command, program: list[str], call: Call, sending: Callable[[], None] = lambda: None
+        self,
+        command: Command,
+        program: list[str],
+        call: Call,
+        sending: Callable[[], None] = lambda: None,
+        ended: Callable[[Ended], None] = lambda _: None,
     ) -> Ended:
         with _private_folder() as folder:
             return command_process.run(
@@ -145,6 +156,7 @@ class CommandRun:
                 folder=folder,
                 deadline=call.deadline,
                 sending=sending,
+                ended=ended,
             )
 
     def _environment(self, command: Command, folder: Path, key: str) -> dict[str, str]:
@@ -160,7 +172,7 @@ class CommandRun:
         return OutcomeUnknown(f"{said}. This code is not declared to prove anything")
 
     def _said(self, ended: Ended) -> str:
-        text = " ".join(str(ended.stderr.to_json(self._secrets.redact)["head"]).split())[:200]
+        text = " ".join(ended.stderr.head(self._secrets.redact).split())[:200]
         return f"ended with exit code {ended.exit_code}" + (f": {text}" if text else "")
 
     def _facts(self, ended: Ended) -> Facts:
@@ -170,6 +182,13 @@ class CommandRun:
             "stdout": ended.stdout.to_json(redact),
             "stderr": ended.stderr.to_json(redact),
         }
+
+    def _kept(self, ended: Ended, call: Call) -> Facts:
+        """The facts, with what was printed kept as artifacts: after a failure too, for the person who looks into it."""
+        facts = self._facts(ended)
+        for name, stream in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+            facts[name] |= command_output.keep(name, stream, call, self._secrets.redact)
+        return facts
 
 
 def _filled(template: Sequence[str], given: Sequence[str], key: str) -> list[str]:

@@ -51,6 +51,11 @@ class EmailSend:
             account = self._account(arguments)
             content = message_bytes(arguments, account, call.key)
             call.deadline.check_before_send()
+
+            def answered(accepted: Accepted) -> None:
+                reach("email.send/answered", call.step_name)
+                call.answered(self._receipt(account, arguments, call, content, accepted))
+
             with held_until(call.deadline) as lines:
                 accepted = transact(
                     account,
@@ -59,8 +64,8 @@ class EmailSend:
                     recipients=arguments.recipients(),
                     content=content,
                     sending=lambda: _sending(call),
+                    answered=answered,
                 )
-            reach("email.send/answered", call.step_name)
             return self._receipt(account, arguments, call, content, accepted)
 
     def inspect(self, arguments: EmailArguments, call: Call) -> Inspection:

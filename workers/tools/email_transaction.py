@@ -85,8 +85,11 @@ def transact(
     recipients: list[str],
     content: bytes,
     sending: Callable[[], None],
+    answered: Callable[[Accepted], None],
 ) -> Accepted:
-    """Sends the message to all recipients or to none; `sending` is called just before it takes effect.
+    """Sends the message to all recipients or to none.
+
+    `sending` is called just before it takes effect, `answered` once it did, before the connection is given up.
 
     Raises:
         NotApplied: it was not sent to anybody.
@@ -96,7 +99,9 @@ def transact(
     try:
         session = Session(account, secrets, lines)
         _address(session, account.sender, recipients, len(content))
-        return _hand_over(session, content, sending)
+        accepted = _hand_over(session, content, sending)
+        answered(accepted)
+        return accepted
     except NotApplied:
         raise
     except Exception as error:

@@ -20,7 +20,7 @@ class Notes:
     def write(self, key: str, attempt: int, text: str) -> None:
         """Puts the note on disk, whole or not at all."""
         with place_at(self._root, _path(key), create=True) as note:
-            with note.draft(f"{note.name}.{attempt}", text.encode()) as draft:
+            with note.draft(f"{note.name}.{attempt}", [text.encode()]) as draft:
                 note.become(draft, only_if_absent=False)
             note.sync_folder()
 

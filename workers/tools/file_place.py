@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter
@@ -100,13 +100,13 @@ class Place:
             os.replace(draft.name, self.name, src_dir_fd=draft.folder, dst_dir_fd=self.folder)
 
     @contextmanager
-    def draft(self, name: str, content: bytes) -> Iterator[Place]:
+    def draft(self, name: str, chunks: Iterable[bytes]) -> Iterator[Place]:
         """A file beside it that holds the content, on disk; whatever is left of it is removed afterwards."""
         draft = Place(self.folder, name)
         draft.remove()
         try:
             with draft._create() as file:
-                file.write(content)
+                file.writelines(chunks)
                 file.flush()
                 os.fsync(file.fileno())
             yield draft

@@ -9,7 +9,6 @@ place: nothing happened. Anything else: a person is asked. The note goes when th
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from checkpoint.outcomes import (
 )
 from workers.registry import Call
 from workers.tools import file_place
-from workers.tools.file_arguments import OURS, FileArguments, content_of
+from workers.tools.file_arguments import OURS, Content, FileArguments, content_of, wanted_sha256
 from workers.tools.file_notes import Notes, short
 from workers.tools.file_place import SETTING, Place, files_root, place_at
 
@@ -63,13 +62,13 @@ class FileWrite:
             NotApplied: it did not come to the rename, or the name was taken.
             WriteUncertain: it failed at the rename or after it.
         """
-        content = content_of(arguments)
-        try:
-            with place_at(self._root(), arguments.path, create=True) as place:
-                self._put(place, content, arguments, call)
-        except OSError as error:
-            raise NotApplied(f"nothing was written: {error}", code="never_written") from None
-        return _receipt(arguments.path, hashlib.sha256(content).hexdigest(), len(content))
+        with content_of(arguments, call) as content:
+            try:
+                with place_at(self._root(), arguments.path, create=True) as place:
+                    self._put(place, content, arguments, call)
+            except OSError as error:
+                raise NotApplied(f"nothing was written: {error}", code="never_written") from None
+            return _receipt(arguments.path, content.sha256, content.size)
 
     def inspect(self, arguments: FileArguments, call: Call) -> Inspection:
         """Compares the file with the wanted content, and with the file that this write was to replace."""
@@ -78,7 +77,7 @@ class FileWrite:
             noted = Notes(self._root()).read(call.key)
         except (OSError, NotApplied) as error:
             return Inconclusive(f"{arguments.path} cannot be read: {error}")
-        if there and there.sha256 == hashlib.sha256(content_of(arguments)).hexdigest():
+        if there and there.sha256 == wanted_sha256(arguments):
             return Found(_receipt(arguments.path, there.sha256, there.size))
         if there and arguments.mode == "if_absent":
             return Found(_receipt(arguments.path, there.sha256, there.size, match=False))
@@ -97,7 +96,7 @@ class FileWrite:
         if there is None:
             return NotVisible(f"there is no file {arguments.path}")
         facts = _facts(arguments.path, there.sha256, there.size)
-        if there.sha256 != hashlib.sha256(content_of(arguments)).hexdigest():
+        if there.sha256 != wanted_sha256(arguments):
             return NotVisible(f"{arguments.path} has other content", facts)
         Notes(self._root()).forget(call.key)
         return Visible(facts)
@@ -105,17 +104,17 @@ class FileWrite:
     def _root(self) -> Path:
         return self._given or files_root()
 
-    def _put(self, place: Place, content: bytes, arguments: FileArguments, call: Call) -> None:
+    def _put(self, place: Place, content: Content, arguments: FileArguments, call: Call) -> None:
         only_if_absent = arguments.mode == "if_absent"
         for earlier in range(1, call.attempt):
             # The draft of an attempt that may still be paused somewhere: without it, its rename cannot happen any more.
             Place(place.folder, _draft_name(call.key, earlier)).remove()
         before = place.look()
-        if before and before.sha256 == hashlib.sha256(content).hexdigest():
+        if before and before.sha256 == content.sha256:
             return
         if before and only_if_absent:
             raise _taken(arguments.path)
-        with place.draft(_draft_name(call.key, call.attempt), content) as draft:
+        with place.draft(_draft_name(call.key, call.attempt), content.chunks) as draft:
             Notes(self._root()).write(call.key, call.attempt, before.identity if before else _NO_FILE)
             reach("file.write/noted", call.step_name)
             call.sending()

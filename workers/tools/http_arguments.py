@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from workers.call_artifacts import ArtifactReference
+
 READS = ("GET", "HEAD")
 
 # "$" alone also matches before a line break at the end.
@@ -158,20 +160,26 @@ class Verify(Reading):
 
 
 FormValue = str | bool | int | float
+_NONE = {"const": None}
 _ONE_BODY: dict[str, Any] = {
-    "if": {"properties": {"form": {"type": "object"}}, "required": ["form"]},
-    "then": {"properties": {"json": {"const": None}}},
+    "if": {"properties": {"body": {"type": "object"}}, "required": ["body"]},
+    "then": {"properties": {"json": _NONE, "form": _NONE}},
+    "else": {
+        "if": {"properties": {"form": {"type": "object"}}, "required": ["form"]},
+        "then": {"properties": {"json": _NONE}},
+    },
 }
 
 
 class HttpArguments(Model):
     """One HTTP request, and how its outcome can be found out.
 
-    The body is JSON, or a form (`application/x-www-form-urlencoded`; a list is one name several times), or nothing.
+    The body is JSON, or a form (`application/x-www-form-urlencoded`; a list is one name several times), or an artifact
+    of the workflow, or nothing.
     `if_match` takes the ETag that the resource must still have, `if_none_match: "*"` says that there must be none yet.
 
-    `{key}` in the URL and in any string of the body stands for the idempotency key, so that a provider which knows only
-    references of its caller's can be given one.
+    `{key}` in the URL and in any string of the JSON or form stands for the idempotency key, so that a provider which
+    knows only references of its caller's can be given one.
     """
 
     model_config = ConfigDict(json_schema_extra=_ONE_BODY)
@@ -180,7 +188,8 @@ class HttpArguments(Model):
     url: Annotated[str, _url("key")]
     headers: Headers = {}
     secret_headers: SecretHeaders = {}
-    body: Annotated[JsonValue, Field(alias="json")] = None
+    json_value: Annotated[JsonValue, Field(alias="json")] = None
+    body: ArtifactReference | None = None
     form: Annotated[dict[str, FormValue | list[FormValue]], Field(min_length=1, max_length=200)] | None = None
     if_match: Annotated[str, _text(_ETAG, 256, _ETAG_WORDS)] | None = None
     if_none_match: Literal["*"] | None = None

@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from checkpoint.canonical import canonical
+from workers.registry import Call
 from workers.tools import http_answer
 from workers.tools.http_arguments import HttpArguments
+
+CHUNK = 64 * 1024  # bytes
 
 
 @dataclass(frozen=True)
 class Body:
-    """A body.
+    """A body: its bytes, whole or in chunks, None for no body; and the headers that describe them."""
 
-    Attributes:
-        sent: what `equals_sent` and `compare` point into; a form is an object of its values.
-        content: its bytes; None for no body.
+    content: bytes | Iterator[bytes] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def body_of(arguments: HttpArguments, call: Call) -> Iterator[Body]:
+    """The body that the arguments stand for; an artifact's bytes are held against its hash before the first is sent.
+
+    Raises:
+        NotApplied: the artifact's bytes are lost or damaged.
     """
-
-    sent: Any
-    content: bytes | None = None
-    media_type: str = ""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The header that names its type, where there is a body."""
-        return {"Content-Type": self.media_type} if self.media_type else {}
-
-
-def body_of(arguments: HttpArguments, key: str) -> Body:
-    """The body that the arguments stand for, with `{key}` filled in."""
-    if arguments.form is not None:
-        form = http_answer.with_key(arguments.form, key)
-        return Body(form, urlencode(list(_pairs(form))).encode(), "application/x-www-form-urlencoded")
     if arguments.body is None:
-        return Body(None)
-    sent = http_answer.with_key(arguments.body, key)
-    return Body(sent, canonical(sent).encode(), "application/json")
+        yield _written_out(arguments, call.key)
+        return
+    size = call.artifacts.size(arguments.body)
+    with call.artifacts.open(arguments.body) as file:
+        # With its size the body is not sent in HTTP's chunks, which not every provider takes.
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+        yield Body(iter(partial(file.read, CHUNK), b""), headers)
+
+
+def sent_value(arguments: HttpArguments, key: str) -> Any:
+    """What `equals_sent` and `compare` point into: the JSON value, the form's values, or the artifact's hash."""
+    if arguments.body is not None:
+        return {"sha256": arguments.body.sha256}
+    return http_answer.with_key(arguments.json_value if arguments.form is None else arguments.form, key)
+
+
+def _written_out(arguments: HttpArguments, key: str) -> Body:
+    sent = sent_value(arguments, key)
+    if arguments.form is not None:
+        return Body(urlencode(list(_pairs(sent))).encode(), {"Content-Type": "application/x-www-form-urlencoded"})
+    if sent is None:
+        return Body()
+    return Body(canonical(sent).encode(), {"Content-Type": "application/json"})
 
 
 def _pairs(form: dict[str, Any]) -> Iterable[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +21,8 @@ from workers.tools.secrets import Secrets
 
 LARGEST_ANSWER = 1024 * 1024  # bytes
 MOST_REDIRECTS = 3
+
+Content = bytes | Iterator[bytes]
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<netloc>(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?)(?P<target>/.*)")
@@ -65,7 +67,7 @@ class Exchange:
         url: str,
         headers: Mapping[str, str],
         secret_headers: Mapping[str, str],
-        content: bytes | None = None,
+        content: Content | None = None,
     ) -> Answer:
         """Sends one request and follows nothing.
 
@@ -142,7 +144,7 @@ def _exchange(
     method: str,
     url: str,
     headers: Mapping[str, str],
-    content: bytes | None,
+    content: Content | None,
     provider: Provider,
     network: Network,
 ) -> Answer:
@@ -161,7 +163,7 @@ def _answer(
     method: str,
     url: str,
     headers: Mapping[str, str],
-    content: bytes | None,
+    content: Content | None,
     provider: Provider,
     network: Network,
 ) -> Answer:

@@ -20,7 +20,7 @@ from checkpoint.outcomes import (
 from workers.registry import Call, Deadline
 from workers.tools import http_answer, http_providers
 from workers.tools.http_arguments import READS, HttpArguments
-from workers.tools.http_body import body_of
+from workers.tools.http_body import body_of, sent_value
 from workers.tools.http_exchange import Answer, Exchange, NoAnswer
 from workers.tools.http_providers import AllowList
 from workers.tools.http_reading import HttpReading, values_of
@@ -102,14 +102,14 @@ class HttpRequest:
         return Exchange(self._allow_list(), self._secrets, deadline, call.sending)
 
     def _send(self, arguments: HttpArguments, call: Call) -> Answer:
-        body = body_of(arguments, call.key)
-        return self._exchange(arguments, call).send(
-            arguments.method,
-            http_answer.filled(arguments.url, {"key": call.key}, quoted=True),
-            {**body.headers, **arguments.headers, **_condition(arguments), "Idempotency-Key": call.key},
-            arguments.secret_headers,
-            body.content,
-        )
+        with body_of(arguments, call) as body:
+            return self._exchange(arguments, call).send(
+                arguments.method,
+                http_answer.filled(arguments.url, {"key": call.key}, quoted=True),
+                {**body.headers, **arguments.headers, **_condition(arguments), "Idempotency-Key": call.key},
+                arguments.secret_headers,
+                body.content,
+            )
 
     def _read(self, arguments: HttpArguments, call: Call) -> Receipt:
         exchange = self._exchange(arguments, call)
@@ -156,7 +156,7 @@ class HttpRequest:
         return http_answer.said(answer, self._secrets.redact)
 
     def _reading(self, arguments: HttpArguments, call: Call) -> HttpReading:
-        sent = body_of(arguments, call.key).sent
+        sent = sent_value(arguments, call.key)
         return HttpReading(self._exchange(arguments, call), self._secrets.redact, sent, values_of(call))
 
     @contextmanager
