@@ -35,7 +35,8 @@ class Boundaries:
     """Counts what the process comes to, and kills it at the one where it is to be cut.
 
     Args:
-        trace: an open file; the name of every boundary is a line in it before anything else happens there.
+        trace: an open file; the name of every boundary is a line in it before anything else happens there. That of a
+            named point ends with @ and the step's name.
         cut: the number of the boundary, from 1; 0 for none.
     """
 
@@ -80,7 +81,7 @@ class Boundaries:
         """The named points, in every module that took `reach` by its name."""
 
         def watched(point: str, step: str) -> None:
-            self.reach(point)
+            self.reach(f"{point}@{step}")
 
         for module, name in places_of_points():
             setattr(module, name, watched)

@@ -7,6 +7,7 @@ time is wanting, so that no lease or backoff is waited for.
 from __future__ import annotations
 
 import os
+import threading
 import traceback
 import uuid
 import warnings
@@ -29,6 +30,7 @@ from workers.registry import Tool
 NAME = "proof-worker"
 MOST_ROUNDS = 60
 FAILED = 70
+END = "end"
 
 _abandoned: list[object] = []
 
@@ -57,7 +59,7 @@ def live(born: Birthplace, workflow_id: uuid.UUID, *, cut: int) -> list[str]:
         cut: number of the boundary at which it is killed; 0 for none.
 
     Returns:
-        The boundaries that it came to, in order.
+        The boundaries that it came to, in order; after the last one `END` if it was not killed.
     """
     born.trace.write_bytes(b"")
     with warnings.catch_warnings():
@@ -72,22 +74,31 @@ def live(born: Birthplace, workflow_id: uuid.UUID, *, cut: int) -> list[str]:
             os._exit(code)  # what its parent would do afterwards is not for the child
     _, status = os.waitpid(pid, 0)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-        raise AssertionError(f"the worker failed:\n{born.trace.with_suffix('.error').read_text()}")
+        error = born.trace.with_suffix(".error")
+        told = error.read_text() if error.exists() else "it said nothing"
+        raise AssertionError(f"the worker ended with {os.WEXITSTATUS(status)}:\n{told}")
     _wait_until_gone(born.owner_url)
-    return born.trace.read_text().split()
+    return born.trace.read_text().split() + ([END] if os.WIFEXITED(status) else [])
 
 
 def _live(born: Birthplace, workflow_id: uuid.UUID, cut: int) -> None:
     try:
         _leave_parents_connections()
+        threading.excepthook = lambda failed: _tell_and_end(born.trace, failed)
         if born.without:
             born.without()
-        process = _process(born.tools)
         Boundaries(os.open(born.trace, os.O_WRONLY | os.O_APPEND), cut).install()
-        _work(process, workflow_id, born.owner_url)
+        _work(_process(born.tools), workflow_id, born.owner_url)
     except BaseException:
         born.trace.with_suffix(".error").write_text(traceback.format_exc())
         raise
+
+
+def _tell_and_end(trace: Path, failed: threading.ExceptHookArgs) -> None:
+    """A hand that dies never reports: the loop would wait for it until the heartbeat ends the process as overdue."""
+    lines = traceback.format_exception(failed.exc_type, failed.exc_value, failed.exc_traceback)
+    trace.with_suffix(".error").write_text("".join(lines))
+    os._exit(FAILED)
 
 
 def _leave_parents_connections() -> None:

@@ -5,12 +5,18 @@ Each is a function that changes this process; `restored` undoes all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from checkpoint import decide, recording, workflow_rows
+from checkpoint.calls import Claim, Report
+from workers.engine import Engine
+from workers.registry import Deadline
 
 TakeOut = Callable[[], None]
 LOCKS = ("_LOCK", "_LOCK_DUE")
@@ -34,10 +40,41 @@ def without_the_settle_wait() -> None:
     decide._quiet_at = lambda facts, contract: datetime.min.replace(tzinfo=UTC)
 
 
+def without_the_write_ahead_commit() -> None:
+    """A call is made before the commit that claims it; what came of it is recorded as ever."""
+    seam: Any = Engine
+    record, call = seam._record, seam._call
+    made: dict[tuple[uuid.UUID, int], Report] = {}
+
+    def early(self: Any, reports: list[Report], free: int) -> Any:
+        noted = self.flight.claim
+
+        def claim_and_act(claims: Sequence[Claim]) -> None:
+            noted(claims)
+            for claim in claims:
+                make = partial(call, self, claim, Deadline.after(claim.deadline))
+                made[claim.step_id, claim.fence] = _in_a_hand(make)
+
+        self.flight.claim = claim_and_act
+        try:
+            return record(self, reports, free)
+        finally:
+            self.flight.claim = noted
+
+    seam._record = early
+    seam._call = lambda self, claim, deadline: made.pop((claim.step_id, claim.fence))
+
+
+def _in_a_hand(verb: Callable[[], Report]) -> Report:
+    with ThreadPoolExecutor(1, thread_name_prefix="hand-") as hand:
+        return hand.submit(verb).result()
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """Whatever is taken out inside is back in afterwards."""
     seams: list[tuple[Any, str]] = [(recording._Recorder, "holds_fence"), (decide, "_quiet_at")]
+    seams += [(Engine, "_record"), (Engine, "_call")]
     seams += [(workflow_rows, name) for name in LOCKS]
     originals = [getattr(owner, name) for owner, name in seams]
     try:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from checkpoint.config.embedded_postgres import Addresses
-from tests.proof import moved_time
-from tests.proof.explorer import Explorer, Part
+from tests.proof import moved_time, mutations
+from tests.proof.explorer import Cuts, Explorer, Part
 from tests.proof.invariants import the_audit_chain_holds
 from tests.proof.subjects import SUBJECTS, Outside, Subject, outside_world
 
@@ -30,6 +30,13 @@ def explorer(database: Addresses, outside: Outside, tmp_path: Path) -> Iterator[
     moved_time.restore(database.owner)
 
 
+@pytest.fixture
+def unprotected(database: Addresses, outside: Outside, tmp_path: Path) -> Iterator[Explorer]:
+    """Its workers make calls before the commit that claims them."""
+    yield Explorer(outside, tmp_path, database.owner, without=mutations.without_the_write_ahead_commit)
+    moved_time.restore(database.owner)
+
+
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_a_worker_killed_at_any_boundary_leaves_one_effect_or_one_question(
     explorer: Explorer, subject: Subject
@@ -39,3 +46,20 @@ def test_a_worker_killed_at_any_boundary_leaves_one_effect_or_one_question(
     assert explorer.counts.violations == []
     assert the_audit_chain_holds() == []
     assert bool(explorer.counts.questions) == subject.opaque, "an opaque call that is cut in mid-air is a question"
+
+
+@pytest.mark.parametrize("kind", ["queryable", "opaque"])
+def test_the_explorer_notices_a_call_that_is_not_written_ahead(
+    explorer: Explorer, unprotected: Explorer, kind: str
+) -> None:
+    """What a worker did that was killed before it had written anything is done again."""
+    (subject,) = (one for one in SUBJECTS if one.name == kind)
+    noticed, sound = (cut_when_it_had_arrived(one, subject) for one in (unprotected, explorer))
+    assert noticed == {"at_most_one_effect_per_key", "completed_means_every_effect_exists_once"}
+    assert sound == set()
+
+
+def cut_when_it_had_arrived(explorer: Explorer, subject: Subject) -> set[str]:
+    """The laws that do not hold after that."""
+    arrived = explorer.run(subject, Cuts()).lives[0].index("request/arrived") + 1
+    return {violation.law for violation in explorer.run(subject, Cuts(arrived)).found}
