@@ -42,6 +42,7 @@ TITLES = {
     Decision.ANSWER: "Answer",
 }
 _NO_OUTCOME_TITLES = {Decision.RETRY: "Try again"}
+_OF_AGENT = {Decision.CONTINUE: "Wait on"}
 
 # What goes on with a step after an answer; the page follows it until nothing more happens.
 HAPPENING = {
@@ -63,6 +64,8 @@ ABOUT_OUTCOME = frozenset(
 
 def title(reason: CaseReason, kind: Decision) -> str:
     """The answer as a person would say it."""
+    if reason is CaseReason.AGENT_SILENT and kind in _OF_AGENT:
+        return _OF_AGENT[kind]
     return TITLES[kind] if reason in ABOUT_OUTCOME else _NO_OUTCOME_TITLES.get(kind, TITLES[kind])
 
 
@@ -118,6 +121,8 @@ _HARMLESS = {
 
 
 def _abandon(situation: Situation) -> list[str]:
+    if situation.reason is CaseReason.AGENT_SILENT:
+        return ["Sends nothing more and winds the workflow down; what took effect stays in place and in the record."]
     waiting, happened = situation.waiting, situation.happened
     goes = "goes on winding" if situation.winding_down else "winds"
     return [
@@ -130,6 +135,8 @@ def _abandon(situation: Situation) -> list[str]:
 
 
 def _continue(situation: Situation) -> list[str]:
+    if situation.reason is CaseReason.AGENT_SILENT:
+        return ["Sends nothing. Waits for the agent as long again, and then asks anew."]
     return [f"Goes on with “{situation.step}” under what is in force now, if its arguments still fit."]
 
 

@@ -26,7 +26,7 @@ from checkpoint.rulings import (
 from checkpoint.states import Decision
 
 # Budgets: a person is asked sooner, and the machine waits longer between its tries.
-_SMALLER_IS_STRICTER = ("max_attempts", "max_inspections", "retry_deadline", "verification_deadline")
+_SMALLER_IS_STRICTER = ("max_attempts", "max_inspections", "retry_deadline", "verification_deadline", "agent_deadline")
 
 
 def strictest(before: Ruling, after: Ruling) -> Ruling:

@@ -29,6 +29,7 @@ class Policy:
         max_inspections: inspections after one attempt that may tell nothing before a person is asked; while the
             request can still land, nobody is asked, and there is one more once it cannot.
         verification_deadline: how long an outcome may stay invisible after the effect was committed.
+        agent_deadline: how long a workflow waits for its agent before a person is asked, where it does not say itself.
     """
 
     max_attempts: int = 3
@@ -41,6 +42,7 @@ class Policy:
     verification_base: float = 0.5
     verification_cap: float = 15.0
     verification_deadline: float = 60.0
+    agent_deadline: float = 86_400.0
 
     def __post_init__(self) -> None:
         numbers = {one.name: getattr(self, one.name) for one in fields(self)}

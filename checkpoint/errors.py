@@ -179,6 +179,12 @@ class AlreadyEnding(Conflict):
     code = "already_ending"
 
 
+class PlanSealed(Conflict):
+    """The plan is sealed: nothing is appended to it any more."""
+
+    code = "plan_sealed"
+
+
 class EditRefused(Conflict):
     """The step cannot be changed so: it was sent, nothing would change, or the key is closed; the message says it."""
 

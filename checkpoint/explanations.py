@@ -127,6 +127,9 @@ def _sentence(records: Records) -> str:
     if workflow.status == WorkflowStatus.AWAITING_AGENT:
         sent_back = any(each.status == ApprovalStatus.RETURNED for each in records.requests.values())
         parts.append(f"It waits for its agent to {'change a step' if sent_back else 'go on or to seal the plan'}.")
+        if workflow.agent_due_at is not None:
+            due_at = f"{workflow.agent_due_at:%Y-%m-%d %H:%M:%S} UTC"
+            parts.append(f"If that has not happened by {due_at}, a person is asked.")
     return " ".join(parts)
 
 

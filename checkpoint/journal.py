@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from checkpoint import claiming, clock, crash_points, recording, workflow_rows
+from checkpoint import agent_waits, claiming, clock, crash_points, recording, workflow_rows
 from checkpoint.calls import Claim, Report, Worker
 from checkpoint.people import ENGINE
 from checkpoint.transactions import one_transaction
@@ -45,6 +45,7 @@ def take_turn(
         return []
     changes = Changes({row.id: row for row in (*due, *locked)}, ENGINE, clock.now())
     kept = recording.record(changes, reports)
+    agent_waits.ask_overdue(changes)
     changes.write_steps()
     claims = claiming.claim(changes, worker, limit=hands - len(kept))
     changes.finish()

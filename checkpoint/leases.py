@@ -24,7 +24,7 @@ WHERE workflow.wake_at IS NOT NULL AND step.lease_holder_id = ANY(%s)
 
 _LEFT_ALONE = f"""
 SELECT id FROM checkpoint_workflow AS workflow
-WHERE wake_at IS NULL AND status IN ('planned', 'executing', 'verifying', 'failed_retryable')
+WHERE wake_at IS NULL AND status IN ('planned', 'executing', 'verifying', 'failed_retryable', 'awaiting_agent')
   AND NOT EXISTS (SELECT FROM checkpoint_case WHERE workflow_id = workflow.id AND status = 'open')
   AND NOT EXISTS (SELECT FROM checkpoint_step AS step WHERE workflow_id = workflow.id
                   AND step.waits_for_id IS NOT NULL AND NOT {step_rows.OWNER_ENDED})

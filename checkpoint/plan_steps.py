@@ -87,16 +87,21 @@ class StepsReader:
         self._faults = faults
         self._positions = dict(positions or {})
 
-    def read(self, steps: list[Any] | None) -> tuple[PlannedStep, ...]:
-        """The steps without faults; all faults are in the list that was given."""
+    def read(self, steps: list[Any] | None, *, behind: int = 0) -> tuple[PlannedStep, ...]:
+        """The steps without faults; all faults are in the list that was given.
+
+        Args:
+            behind: the position at which the plan ends so far.
+        """
         if steps is None:
             return ()
-        if not 1 <= len(steps) <= MOST_STEPS:
-            self._faults.append(Fault("/steps", f"must have 1 to {MOST_STEPS} steps; it has {len(steps)}"))
+        most = MOST_STEPS - len(self._positions)
+        if not 1 <= len(steps) <= most:
+            self._faults.append(Fault("/steps", f"must have 1 to {most} steps; it has {len(steps)}"))
             return ()
         headings: list[_Heading] = []
         for index, step in enumerate(steps):
-            headings.append(self._heading(index, step, headings[-1].position if headings else 0))
+            headings.append(self._heading(index, step, headings[-1].position if headings else behind))
         read = [self._step(heading) for heading in headings]
         return tuple(step for step in read if step is not None)
 

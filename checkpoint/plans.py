@@ -23,6 +23,8 @@ LARGEST_CONSTRAINT = 1024
 LARGEST_CONSTRAINTS = 6 * 1024
 LARGEST_INPUT = 256 * 1024
 MOST_CONSTRAINTS = 50
+# Seconds. Shorter than a minute asks people before an agent has started again; after a month nobody remembers.
+SHORTEST_WAIT, LONGEST_WAIT = 60, 30 * 86_400
 
 _KIND = re.compile(r"[a-z][a-z0-9_.-]{0,59}")
 
@@ -35,6 +37,7 @@ class Plan:
         kind: one word by which people tell workflows apart ("refund").
         input: canonical JSON, to which arguments can refer.
         sealed: the agent will append no steps.
+        agent_deadline: seconds that it waits for its agent before a person is asked; None as the policy says.
     """
 
     goal: str
@@ -45,6 +48,7 @@ class Plan:
     prompt_version: str
     sealed: bool
     steps: tuple[PlannedStep, ...]
+    agent_deadline: int | None = None
 
 
 def parse_plan(document: Document, tools: Mapping[str, PublishedTool]) -> Plan:
@@ -69,6 +73,7 @@ def parse_plan(document: Document, tools: Mapping[str, PublishedTool]) -> Plan:
         prompt_version=members.text("prompt_version", longest=100, default=""),
         sealed=members.take("sealed", bool, default=True) is True,
         steps=StepsReader(tools, members.value("input", {}), faults).read(members.take("steps", list)),
+        agent_deadline=_agent_deadline(members),
     )
     members.refuse_the_rest()
     if everything := _all_faults(document.faults, faults):
@@ -93,6 +98,16 @@ def _kind(members: Members) -> str:
     if kind and not _KIND.fullmatch(kind):
         members.fault("kind", message="must be one word such as refund or month-end, of a-z, 0-9 and _ . -")
     return kind
+
+
+def _agent_deadline(members: Members) -> int | None:
+    if members.value("agent_deadline", None) is None:
+        return None
+    seconds = members.take("agent_deadline", int)
+    if seconds is not None and not SHORTEST_WAIT <= seconds <= LONGEST_WAIT:
+        limits = f"from {SHORTEST_WAIT} to {LONGEST_WAIT} (30 days)"
+        members.fault("agent_deadline", message=f"must be a number of seconds {limits}")
+    return seconds
 
 
 def _constraints(members: Members) -> tuple[str, ...]:

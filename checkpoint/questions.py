@@ -78,6 +78,7 @@ _SENTENCES = {
     CaseReason.PLAN_INVALID: "“{step}” cannot go on: its arguments do not fit {tool}, or what it names is taken.",
     CaseReason.RECORD_DAMAGED: "The stored result of “{step}” does not match its own hash.",
     CaseReason.HUMAN_TASK: "“{step}” asks a person, and the workflow goes on with the answer.",
+    CaseReason.AGENT_SILENT: "The plan rests at “{step}”: it is its agent's turn, and the agent did nothing in time.",
 }
 
 _UNKNOWN = {
@@ -95,6 +96,7 @@ _UNKNOWN = {
     CaseReason.PLAN_INVALID: "What the agent meant to pass on.",
     CaseReason.RECORD_DAMAGED: "What the result was.",
     CaseReason.HUMAN_TASK: "The answer.",
+    CaseReason.AGENT_SILENT: "Whether the agent comes back, and what it still meant to do.",
 }
 
 

@@ -103,14 +103,21 @@ class _Deciding:
     def abandon(self) -> None:
         """The step and what follows end; effects that did happen stay listed."""
         self.changes.workflows[self.row.workflow_id].winding_down = True
-        self.changes.move(self.row, StepStatus.ABANDONED, verb="abandon", reason=self.answer.reason)
+        if self.case.rule.decisions[Decision.ABANDON] is None:  # of the whole plan: what has not ended, ends with it
+            self.changes.note(self.row, "abandon", reason=self.answer.reason)
+        else:
+            self.changes.move(self.row, StepStatus.ABANDONED, verb="abandon", reason=self.answer.reason)
 
     def go_on(self) -> None:
-        """Under what is there now: policy, prompt, or the version of the tool if it takes the same arguments."""
+        """Under what is there now: policy, prompt, or the version of the tool if it takes the same arguments.
+
+        Or as long again: where an agent is waited for.
+        """
         adopt = {
             CaseReason.POLICY_CHANGED: self._adopt_policy,
             CaseReason.PROMPT_CHANGED: self._adopt_prompt,
             CaseReason.TOOL_CHANGED: self._adopt_tool,
+            CaseReason.AGENT_SILENT: self._wait_on,
         }
         details = adopt[CaseReason(self.case.reason)]()
         self.changes.note(self.row, "continue", reason=self.answer.reason, details=details)
@@ -125,6 +132,10 @@ class _Deciding:
         workflow = self.changes.workflows[self.row.workflow_id]
         workflow_rows.adopt_prompt(workflow)
         return {"prompt_version": workflow.prompt_version}
+
+    def _wait_on(self) -> dict[str, Any]:
+        """The workflow gets its whole time again when its status follows from its steps."""
+        return {"for": "its agent"}
 
     def _adopt_tool(self) -> dict[str, Any]:
         row = self.row

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import doorbell, step_rows, transitions, workflow_rows
+from checkpoint import agent_waits, doorbell, step_rows, transitions, workflow_rows
 from checkpoint.canonical import string_problem
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, NotFound
 from checkpoint.models import Workflow
@@ -62,6 +62,7 @@ def _resume(changes: Changes, row: WorkflowRow, prompt_version: str) -> None:
         for step in step_rows.of_workflows([row.id], (StepStatus.PLANNED, StepStatus.PREPARED)):
             if step.next_at is not None:  # what waits for an answer may have to be asked anew
                 changes.touch(step).next_at = None
+    agent_waits.agent_is_back(changes, row)
     changes.note_workflow(row.id, "resume", before=before, after=prompt_version)
     changes.finish()
     doorbell.ring_on_commit()

@@ -101,6 +101,7 @@ class CaseReason(StrEnum):
     PLAN_INVALID = "plan_invalid"
     RECORD_DAMAGED = "record_damaged"
     HUMAN_TASK = "human_task"
+    AGENT_SILENT = "agent_silent"
 
 
 W, S, D = WorkflowStatus, StepStatus, Decision
@@ -215,6 +216,8 @@ CASE_RULES: Mapping[CaseReason, CaseRule] = {
     CaseReason.HUMAN_TASK: CaseRule(
         "Somebody is to answer", S.PREPARED, {D.ANSWER: S.VERIFIED, D.ABANDON: S.ABANDONED}
     ),
+    # About the plan; the step is where it came to rest. Whoever may submit can also append to the plan, or seal it.
+    CaseReason.AGENT_SILENT: CaseRule("Its agent does not go on", None, {D.CONTINUE: None, D.ABANDON: None}),
 }
 
 

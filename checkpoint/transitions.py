@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from checkpoint import (
     clock,
     evidence_log,
     fencing,
+    pinned,
     statements,
     step_rows,
     workflow_rows,
@@ -232,7 +233,8 @@ class Changes:
         facts = workflow_rows.facts([row.id for row in live], now=self.now, held=self._held)
         for row in live:
             before, after = row.status, workflow_status(facts[row.id].status_facts(row))
-            row.status, row.wake_at = after, _wake_at(row, facts[row.id].wake_at, self.now)
+            row.agent_due_at = _agent_due_at(row, after, self.now)
+            row.status, row.wake_at = after, _wake_at(row, row.agent_due_at or facts[row.id].wake_at, self.now)
             if after in WORKFLOW_TERMINAL:
                 row.wake_at, row.held_by, row.ended_at = None, None, self.now
                 self._close_requests(row, facts[row.id])
@@ -255,6 +257,14 @@ def _wake_at(row: WorkflowRow, wake_at: datetime | None, now: datetime) -> datet
     if wake_at is not None and row.wake_at is not None and now < row.wake_at <= wake_at:
         return row.wake_at
     return wake_at
+
+
+def _agent_due_at(row: WorkflowRow, status: WorkflowStatus, now: datetime) -> datetime | None:
+    """Until when the workflow waits for its agent; its whole time from when its turn came."""
+    if status is not WorkflowStatus.AWAITING_AGENT or row.agent_due_at is not None:
+        return row.agent_due_at if status is WorkflowStatus.AWAITING_AGENT else None
+    policy = pinned.policy(row.policy_version_id)
+    return now + timedelta(seconds=policy.agent_deadline if row.agent_seconds is None else row.agent_seconds)
 
 
 def lock(workflow_ids: Iterable[uuid.UUID], *, actor: Actor) -> Changes:

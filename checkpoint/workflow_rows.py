@@ -21,6 +21,8 @@ class WorkflowRow:
     Attributes:
         team: slug of the team that owns it.
         prompt_version, present_prompt: the prompt that it was planned with, and with which its agent resumed last.
+        agent_seconds: for so long it waits for its agent; None as the policy says.
+        agent_due_at: until when, while it does.
         open_requests: whether an approval is asked for, given and not used, or sent back to the agent.
     """
 
@@ -38,6 +40,8 @@ class WorkflowRow:
     submitted_by_id: int | None
     prompt_version: str
     present_prompt: str
+    agent_seconds: int | None
+    agent_due_at: datetime | None
     open_requests: bool
 
     def __post_init__(self) -> None:
@@ -64,8 +68,9 @@ class DerivedFacts:
 _SELECT = (
     "SELECT id, kind, (SELECT slug FROM checkpoint_team WHERE id = team_id), team_id, policy_version_id, status,"
     " sealed, winding_down, wake_at, held_by, ended_at, submitted_by_id,"
-    " prompt_version, coalesce(resumed_prompt, prompt_version), EXISTS (SELECT FROM checkpoint_approval"
-    " WHERE workflow_id = checkpoint_workflow.id AND status IN ('pending', 'approved', 'returned'))"
+    " prompt_version, coalesce(resumed_prompt, prompt_version), agent_seconds, agent_due_at,"
+    " EXISTS (SELECT FROM checkpoint_approval WHERE workflow_id = checkpoint_workflow.id"
+    " AND status IN ('pending', 'approved', 'returned'))"
     " FROM checkpoint_workflow"
 )
 
@@ -124,10 +129,11 @@ UPDATE checkpoint_workflow SET wake_at = checkpoint_now() WHERE id IN (
 _WRITE = """
 UPDATE checkpoint_workflow AS workflow SET version = version + 1, updated_at = %(now)s, status = change.status,
   policy_version_id = change.policy_version_id, winding_down = change.winding_down, wake_at = change.wake_at,
-  held_by = change.held_by, ended_at = change.ended_at
+  held_by = change.held_by, ended_at = change.ended_at, agent_due_at = change.agent_due_at,
+  sealed = change.sealed
 FROM json_to_recordset(%(changes)s) AS change(
   id uuid, status text, policy_version_id uuid, winding_down bool, wake_at timestamptz, held_by text,
-  ended_at timestamptz)
+  ended_at timestamptz, agent_due_at timestamptz, sealed bool)
 WHERE workflow.id = change.id
 """
 

@@ -33,7 +33,7 @@ class WorkflowInList(serializers.ModelSerializer[Workflow]):
         model = Workflow
         fields = (
             "id", "url", "team", "kind", "goal", "status", "version", "sealed", "winding_down", "asked",
-            "submitted_by", "created_at", "updated_at", "ended_at",
+            "submitted_by", "created_at", "updated_at", "agent_due_at", "ended_at",
         )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ class WorkflowShown(serializers.ModelSerializer[Workflow]):
         fields = (
             "id", "url", "steps_url", "team", "kind", "goal", "constraints", "input_hash", "prompt_version",
             "policy_version", "status", "version", "sealed", "winding_down", "submitted_by",
-            "created_at", "updated_at", "ended_at",
+            "created_at", "updated_at", "agent_due_at", "ended_at",
         )  # fmt: skip
 
 
@@ -140,6 +140,13 @@ class Submitted(serializers.Serializer[Any]):
     url = serializers.CharField()
     status = serializers.CharField()
     steps = serializers.IntegerField()
+
+
+class AppendedShown(serializers.Serializer[Any]):
+    """The workflow as it is now, and the steps that were appended; none where it was only sealed."""
+
+    workflow = WorkflowShown()
+    steps = StepInList(many=True)
 
 
 class ProblemShown(serializers.Serializer[Any]):

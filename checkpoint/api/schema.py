@@ -29,6 +29,25 @@ REASON: dict[str, Any] = {
         "properties": {"reason": {"type": "string", "description": "Why; kept in the audit trail."}},
     }
 }
+APPENDED: dict[str, Any] = {
+    kind: {
+        "type": "object",
+        "required": ["steps"],
+        "additionalProperties": False,
+        "properties": {
+            "steps": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "object", "description": "As docs/submitting-a-workflow.md describes a step."},
+            },
+            "sealed": {"type": "boolean", "default": False, "description": "These steps are the last."},
+        },
+    }
+    for kind in ("application/json", "application/yaml")
+}
+IF_MATCH = OpenApiParameter(
+    "If-Match", location=OpenApiParameter.HEADER, description="The version that was seen, as its ETag."
+)
 RESUMPTION: dict[str, Any] = {
     "application/json": {
         "type": "object",

@@ -1,4 +1,4 @@
-"""Steps of a workflow, their evidence, and an agent's change of one."""
+"""One step, its evidence, and an agent's change of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checkpoint import compensations, edits, queries
 from checkpoint.api import paging
 from checkpoint.api.bodies import body_of
 from checkpoint.api.replies import Keep, once, reply
-from checkpoint.api.representations import EvidenceShown, StepInList, StepShown, WorkflowShown
+from checkpoint.api.representations import EvidenceShown, StepShown, WorkflowShown
 from checkpoint.api.schema import COMPENSATION, EDIT, KEY, PROBLEMS, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller, versioned
 from checkpoint.documents import Document
@@ -21,23 +21,6 @@ from checkpoint.kept_replies import Reply
 from checkpoint.members import Members
 from checkpoint.models import Scope, Step
 from checkpoint.workflows import REASON_LIMIT
-
-
-class Steps(ApiView):
-    """The plan."""
-
-    scopes = {"GET": Scope.READ}
-
-    @extend_schema(
-        operation_id="list_steps",
-        parameters=[OpenApiParameter(paging.AFTER, description="From “next” of the page before.")],
-        responses={200: pages_of(StepInList), **PROBLEMS},
-    )
-    def get(self, request: Request, workflow_id: UUID) -> Response:
-        """In the plan's order, without payloads; a step that an edit replaced is listed as superseded."""
-        found = queries.visible_workflow(caller(request), workflow_id)
-        page = queries.plan(found, after=paging.place(request))
-        return paging.answer(request, page, lambda row: StepInList(row, context={"request": request}).data)
 
 
 class OneStep(ApiView):

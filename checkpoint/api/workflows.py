@@ -16,7 +16,7 @@ from checkpoint.api import paging
 from checkpoint.api.bodies import JsonDocument, YamlDocument, body_of, texts
 from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.representations import Submitted, WorkflowInList, WorkflowShown
-from checkpoint.api.schema import DOCUMENT, EXPLANATION, KEY, PROBLEMS, REASON, RESUMPTION, pages_of
+from checkpoint.api.schema import DOCUMENT, EXPLANATION, IF_MATCH, KEY, PROBLEMS, REASON, RESUMPTION, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller, require_match, versioned
 from checkpoint.errors import ActionIncomplete
 from checkpoint.explanations import explain
@@ -108,7 +108,7 @@ class Abandonment(ApiView):
 
     @extend_schema(
         operation_id="abandon_workflow",
-        parameters=[KEY, OpenApiParameter("If-Match", location=OpenApiParameter.HEADER)],
+        parameters=[KEY, IF_MATCH],
         request=REASON,
         responses={200: WorkflowShown, **PROBLEMS},
     )

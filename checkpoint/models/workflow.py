@@ -37,6 +37,8 @@ class Workflow(FSMModelMixin, models.Model):
     sealed = models.BooleanField(default=True)
     winding_down = models.BooleanField(default=False)
     wake_at = models.DateTimeField(null=True)
+    agent_seconds = models.PositiveIntegerField(null=True, help_text="How long it waits for its agent; null: policy.")
+    agent_due_at = models.DateTimeField(null=True, help_text="While it is the agent's turn: when people are asked.")
     held_by = models.CharField(max_length=100, null=True)
     submitted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, db_index=False)
     created_at = models.DateTimeField(db_default=Now())

@@ -1,0 +1,42 @@
+"""It is the agent's turn: for how long, and what becomes of a workflow whose agent does not come back.
+
+A plan that rests at its agent has a time (`agent_due_at`, derived with the status). Past it a person is asked: to wait
+as long again, or to end the workflow. Nobody but the agent, or who may submit in its place, can say that a plan is
+whole, so no answer completes it. An agent that comes back later goes on all the same, and the question is settled.
+"""
+
+from __future__ import annotations
+
+from checkpoint import case_log, step_rows, verdicts
+from checkpoint.models import Case
+from checkpoint.states import CaseReason, CaseStatus, StepStatus, WorkflowStatus
+from checkpoint.step_rows import StepRow
+from checkpoint.transitions import Changes
+from checkpoint.workflow_rows import WorkflowRow
+
+_LIVE = tuple(status for status in StepStatus if status is not StepStatus.SUPERSEDED)
+
+
+def ask_overdue(changes: Changes) -> None:
+    """Asks about those of the locked workflows whose agents let their time pass. It costs the others nothing."""
+    for workflow in changes.workflows.values():
+        due_at = workflow.agent_due_at
+        if workflow.status is WorkflowStatus.AWAITING_AGENT and due_at is not None and due_at <= changes.now:
+            row = _resting_at(workflow)
+            note = f"It has been the agent's turn since before {due_at:%Y-%m-%d %H:%M:%S} UTC, when its time ended."
+            verdicts.open_case(changes, row, CaseReason.AGENT_SILENT, [], note=note)
+
+
+def agent_is_back(changes: Changes, workflow: WorkflowRow) -> None:
+    """The agent acts: the question about its silence is settled, and its time begins anew with its next turn."""
+    workflow.agent_due_at = None
+    about = Case.objects.filter(workflow=workflow.id, reason=CaseReason.AGENT_SILENT, status=CaseStatus.OPEN)
+    case_log.settle(
+        [(step_id, "the agent came back") for step_id in about.values_list("step_id", flat=True)], now=changes.now
+    )
+
+
+def _resting_at(workflow: WorkflowRow) -> StepRow:
+    """The first step that the agent is to go on with, else the last of the plan."""
+    rows = sorted(step_rows.of_workflows([workflow.id], _LIVE), key=lambda row: (row.position, row.name))
+    return next((row for row in rows if row.status is not StepStatus.VERIFIED), rows[-1])
