@@ -243,6 +243,12 @@ def after_invisible(facts: StepFacts, verifications: int, policy: Policy, now: d
     return Wait(now + policy.verification_wait(verifications))
 
 
+def tries_end_at(facts: StepFacts, policy: Policy) -> datetime | None:
+    """When the time for tries is over, however many are left; None before the first of the present budget."""
+    of_this_budget = facts.attempts[max(facts.attempts_allowed - policy.max_attempts, 0) :]
+    return of_this_budget[0].started_at + timedelta(seconds=policy.retry_deadline) if of_this_budget else None
+
+
 def _not_before(facts: StepFacts, now: datetime) -> Wait | None:
     return Wait(facts.next_at) if facts.next_at is not None and facts.next_at > now else None
 
@@ -257,8 +263,8 @@ def _retry(facts: StepFacts, policy: Policy, now: datetime) -> Action:
 def _budget_spent(facts: StepFacts, policy: Policy, at: datetime) -> bool:
     if len(facts.attempts) >= facts.attempts_allowed:
         return True
-    of_this_budget = facts.attempts[max(facts.attempts_allowed - policy.max_attempts, 0) :]
-    return bool(of_this_budget) and at >= of_this_budget[0].started_at + timedelta(seconds=policy.retry_deadline)
+    ends_at = tries_end_at(facts, policy)
+    return ends_at is not None and at >= ends_at
 
 
 def _after_interruption(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:

@@ -24,6 +24,7 @@ from checkpoint.states import (
     StepStatus,
     WorkflowStatus,
 )
+from checkpoint.tries import budget_in_words
 from checkpoint.workflow_records import Records, front_position
 
 EVIDENCE_SHOWN = 5
@@ -66,7 +67,10 @@ class Request:
 
 @dataclass(frozen=True)
 class StepExplanation:
-    """One step. `uncertain` says what is not known about its effect; empty where all is known."""
+    """One step. `uncertain` says what is not known about its effect, `tries` how much of the budget is used.
+
+    Both are empty where there is nothing to say.
+    """
 
     name: str
     position: int
@@ -77,6 +81,7 @@ class StepExplanation:
     intent: str
     compensation: str
     attempts: int
+    tries: str
     evidence: list[Observation]
     uncertain: str
     questions: list[Question]
@@ -152,12 +157,20 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
         intent=step.intent_name,
         compensation=_compensation(step, records),
         attempts=len(attempts),
+        tries=_tries(step, attempts, records),
         evidence=[_observation(seen) for seen in records.evidence.get(step.pk, [])[:EVIDENCE_SHOWN]],
         uncertain=_uncertain(step, attempts),
         questions=[_question(case) for case in records.cases.get(step.pk, [])],
         request=_request(records.requests.get(step.pk)),
         outlook=_outlook(step, attempts, records, front),
     )
+
+
+def _tries(step: Step, attempts: list[AttemptFacts], records: Records) -> str:
+    """Only where it matters whether it is tried again."""
+    waits = step.status in (StepStatus.STARTED, StepStatus.FAILED, StepStatus.UNCERTAIN)
+    policy = records.budgets.get(step.pk, records.policy)
+    return budget_in_words(_step_facts(step, attempts), policy) if waits else ""
 
 
 def _compensation(step: Step, records: Records) -> str:

@@ -96,8 +96,10 @@ def _hear_one(
         _resolve(changes, attempt, applied=True, detail="its receipt was in the flight recorder of its dead worker")
         late_reports.hear_receipt(changes, evidence, row, attempts, how=HOW)
     elif finding != "sending":
-        _resolve(changes, attempt, applied=False, detail=facts.get("message", NEVER_SENT))
-        late_reports.hear_refusal(changes, row, attempts, how=HOW, why=facts.get("message", NEVER_SENT))
+        refused = record.outcome if isinstance(record.outcome, Refused) else None
+        why = facts.get("message", NEVER_SENT)
+        _resolve(changes, attempt, applied=False, detail=why)
+        late_reports.hear_refusal(changes, row, attempts, how=HOW, why=why, refused=refused)
 
 
 def _says_something_new(record: FlightRecord, attempt: AttemptRow) -> bool:

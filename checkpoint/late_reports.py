@@ -35,7 +35,7 @@ def keep(changes: Changes, report: Report, row: StepRow, attempts: list[AttemptR
     elif isinstance(outcome, Refused):
         _resolve(changes, report, attempts, applied=False, detail=f"{outcome.code}: {outcome.message}")
         why = "a late answer: the provider refused"
-        hear_refusal(changes, row, attempts, how="a late refusal settled it", why=why)
+        hear_refusal(changes, row, attempts, how="a late refusal settled it", why=why, refused=outcome)
 
 
 def hear_receipt(
@@ -63,18 +63,23 @@ def _could_be_second(operation_id: str, row: StepRow) -> bool:
     return not same_operation and recovery not in (RecoveryClass.IDEMPOTENT, RecoveryClass.READ_ONLY)
 
 
-def hear_refusal(changes: Changes, row: StepRow, attempts: list[AttemptRow], *, how: str, why: str) -> None:
+def hear_refusal(
+    changes: Changes, row: StepRow, attempts: list[AttemptRow], *, how: str, why: str, refused: Refused | None
+) -> None:
     """What it means that an attempt is proved, under an old fence, not to have taken effect. It is resolved already.
 
     Args:
         how: said where it settles the step.
         why: said of the step then.
+        refused: what the provider said; None where nothing was sent.
     """
     all_refused = all(attempt.applied is False for attempt in attempts)
     if all_refused and row.status in (StepStatus.STARTED, StepStatus.UNCERTAIN):
         overrule(changes, row, why=how)
         changes.settle_cases(row, how)
         verdicts.conclude_failed(changes, row, attempts, why)
+        if refused is not None:
+            verdicts.heed(changes, row, attempts, refused)
 
 
 def _resolve(changes: Changes, report: Report, attempts: list[AttemptRow], *, applied: bool, detail: str) -> None:

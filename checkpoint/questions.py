@@ -32,6 +32,7 @@ class Subject:
         said: the last words of the tool or provider, untrusted.
         note: what the engine adds about this occasion.
         answer_by: until when an answer is wanted (ISO 8601), if there is such a time.
+        budget: how much of the budget of tries is used.
     """
 
     step: str
@@ -44,6 +45,7 @@ class Subject:
     said: str = ""
     note: str = ""
     answer_by: str = ""
+    budget: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ def _known_of_attempts(attempts: Sequence[AttemptFacts]) -> list[str]:
 
 def _tried(subject: Subject) -> list[str]:
     lines = [f"{_times(len(subject.attempts), 'execution')} with the same key."] if subject.attempts else []
+    if subject.budget:
+        lines.append(f"{subject.budget}.")
     if subject.inspections:
         lines.append(f"{_times(subject.inspections, 'lookup')} since the last attempt.")
     if subject.verifications:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from checkpoint import attempt_log, evidence_log, fencing, late_reports, pinned, step_rows, step_rulings
 from checkpoint.attempt_log import AttemptRow
@@ -13,7 +12,6 @@ from checkpoint.decide import Ask, ConcludeCommitted, ConcludeFailed, Wait, afte
 from checkpoint.evidence_log import EvidenceRow
 from checkpoint.models import Activity, Ending, EvidenceKind
 from checkpoint.outcomes import (
-    ARTIFACT_MISMATCH,
     Absent,
     Facts,
     Found,
@@ -28,9 +26,7 @@ from checkpoint.outcomes import (
 from checkpoint.states import CaseReason, Standing, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
-from checkpoint.verdicts import conclude_failed, conclude_verified, open_case, step_facts
-
-LONGEST_RETRY_AFTER = 86_400.0  # seconds; a provider cannot put a step off for ever
+from checkpoint.verdicts import conclude_failed, conclude_verified, heed, open_case, step_facts
 
 
 def record(changes: Changes, reports: Sequence[Report]) -> list[Claim]:
@@ -112,13 +108,7 @@ class _Recorder:
         self._observe(EvidenceKind.RESPONSE, "refused", {"code": refused.code, "message": refused.message[:2000]})
         if all(attempt.applied is False for attempt in self.attempts):
             conclude_failed(self.changes, row, self.attempts, "the provider refused every attempt")
-            if refused.code == ARTIFACT_MISMATCH:
-                open_case(self.changes, row, CaseReason.ARTIFACT_MISMATCH, self.attempts, said=refused.message)
-        if refused.retry_after is not None:
-            asked_for = self.changes.now + timedelta(seconds=min(max(refused.retry_after, 0.0), LONGEST_RETRY_AFTER))
-            row.next_at = max(asked_for, row.next_at or asked_for)  # at least; the policy's own wait may be longer
-        if refused.permanent:
-            row.attempts_allowed = row.attempt_count
+        heed(self.changes, row, self.attempts, refused)
 
     def _unknown(self, message: str) -> None:
         fencing.release(self.row)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from checkpoint import attempt_log, evidence_log, fencing, pinned, step_rulings
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.decide import StepFacts
 from checkpoint.jitter import share_of
 from checkpoint.models import Ending
+from checkpoint.outcomes import ARTIFACT_MISMATCH, Refused
 from checkpoint.questions import Cut, Subject, ask
 from checkpoint.states import CASE_RULES, CaseReason, Standing, StepStatus
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
+from checkpoint.tries import budget_in_words
+
+LONGEST_RETRY_AFTER = 86_400.0  # seconds; a provider cannot put a step off for ever
 
 
 def step_facts(row: StepRow, attempts: list[AttemptRow]) -> StepFacts:
@@ -35,6 +41,18 @@ def conclude_failed(changes: Changes, row: StepRow, attempts: list[AttemptRow], 
     policy = step_rulings.budgets(changes.workflows[row.workflow_id], row)
     changes.move(row, StepStatus.FAILED, verb="fail", reason=why)
     row.next_at = changes.now + policy.retry_wait(row.attempt_count, share_of(row.id, row.attempt_count))
+
+
+def heed(changes: Changes, row: StepRow, attempts: list[AttemptRow], refused: Refused) -> None:
+    """What a refusal asks for beside its proof: a longer wait, no further try, or a person who mends an artifact."""
+    changes.touch(row)
+    if refused.code == ARTIFACT_MISMATCH and row.status is StepStatus.FAILED:
+        open_case(changes, row, CaseReason.ARTIFACT_MISMATCH, attempts, said=refused.message)
+    if refused.retry_after is not None:
+        asked_for = changes.now + timedelta(seconds=min(max(refused.retry_after, 0.0), LONGEST_RETRY_AFTER))
+        row.next_at = max(asked_for, row.next_at or asked_for)  # at least; the policy's own wait may be longer
+    if refused.permanent:
+        row.attempts_allowed = row.attempt_count
 
 
 def conclude_verified(changes: Changes, row: StepRow, standing: Standing | None = None) -> None:
@@ -71,11 +89,17 @@ def open_case(
         said=said or next((attempt.detail for attempt in reversed(attempts) if attempt.detail), ""),
         note=note,
         answer_by=answer_by,
+        budget=_budget(changes, row, attempts) if attempts else "",
     )
     changes.touch(row)
     if CASE_RULES[reason].step_status is StepStatus.UNCERTAIN:
         changes.move(row, StepStatus.UNCERTAIN, verb="question", reason=reason.value)
     changes.ask(row, reason, ask(reason, subject))
+
+
+def _budget(changes: Changes, row: StepRow, attempts: list[AttemptRow]) -> str:
+    policy = step_rulings.budgets(changes.workflows[row.workflow_id], row)
+    return budget_in_words(step_facts(row, attempts), policy)
 
 
 def _cut(row: StepRow, attempts: list[AttemptRow]) -> Cut:

@@ -17,7 +17,7 @@ from checkpoint.attempt_log import WAIT_FOR_WORD
 from checkpoint.calls import Claim
 from checkpoint.flight_records import HOW, FlightRecord, Phase, hear
 from checkpoint.models import Activity, AuditEntry, Case, Evidence, Workflow
-from checkpoint.outcomes import Receipt, Refused
+from checkpoint.outcomes import ARTIFACT_MISMATCH, Receipt, Refused
 from checkpoint.questions import Cut
 from checkpoint.states import CaseReason, CaseStatus, Decision, StepStatus
 from tests.journal_driver import DEADLINE, OPAQUE, QUERYABLE, JournalDriver, answer, case, step, submit
@@ -50,6 +50,18 @@ def answered(slot: Slot) -> None:
 def refused(slot: Slot) -> None:
     slot.sending()
     slot.answered(Refused("the card is blocked", "blocked"))
+
+
+def refused_for_good(slot: Slot) -> None:
+    slot.answered(Refused("no such customer", "status_422", permanent=True))
+
+
+def told_to_wait(slot: Slot) -> None:
+    slot.answered(Refused("slow down", "status_429", retry_after=100.0))
+
+
+def without_its_artifact(slot: Slot) -> None:
+    slot.answered(Refused("the bytes are gone", ARTIFACT_MISMATCH, permanent=True))
 
 
 @pytest.fixture(autouse=True)
@@ -143,6 +155,30 @@ class TestProof:
         tell_of_the_dead()
         assert (step(workflow).status, flown(workflow)) == (S.FAILED, ["refused"])
         assert step(workflow).attempts.get().detail == "the card is blocked"
+
+    def test_a_refusal_that_no_try_can_change_asks_at_once(self, fly: Fly, time_machine: MovableTime) -> None:
+        workflow, dead = submit(OPAQUE), JournalDriver()
+        kill(fly(dead.worker.id, dead.claim(), refused_for_good))
+        tell_of_the_dead()
+        time_machine.pass_seconds(5)
+        assert JournalDriver().turn() == []
+        assert case(workflow).reason == CaseReason.RETRIES_EXHAUSTED
+
+    def test_the_wait_that_a_provider_asked_for_is_kept_to(self, fly: Fly, time_machine: MovableTime) -> None:
+        workflow, dead = submit(OPAQUE), JournalDriver()
+        kill(fly(dead.worker.id, dead.claim(), told_to_wait))
+        tell_of_the_dead()
+        time_machine.pass_seconds(90)
+        assert JournalDriver().turn() == []
+        assert step(workflow).status == S.FAILED
+        time_machine.pass_seconds(20)
+        assert JournalDriver().claim().attempt_number == 2
+
+    def test_an_artifact_that_was_damaged_is_asked_about(self, fly: Fly) -> None:
+        workflow, dead = submit(OPAQUE), JournalDriver()
+        kill(fly(dead.worker.id, dead.claim(), without_its_artifact))
+        tell_of_the_dead()
+        assert (step(workflow).status, case(workflow).reason) == (S.FAILED, CaseReason.ARTIFACT_MISMATCH)
 
     def test_killed_in_mid_air_it_becomes_one_question_that_says_so(self, fly: Fly, time_machine: MovableTime) -> None:
         workflow, dead = submit(OPAQUE), JournalDriver()

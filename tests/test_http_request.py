@@ -349,6 +349,16 @@ class TestStatuses:
             declared.execute(arguments(method="POST", url=f"{odd.url}/x"), call())
         assert (refused.value.retry_after, refused.value.permanent) == (seconds, False)
 
+    @pytest.mark.parametrize(("said_at", "seconds"), [("Mon, 01 Jan 2024 12:00:00 GMT", 90.0), ("soon", 0.0)])
+    def test_a_date_to_wait_for_is_held_against_the_providers_own_clock(
+        self, odd: OddProvider, said_at: str, seconds: float
+    ) -> None:
+        declared = tool({"name": "odd", "url": f"{odd.url}/", "private": True, "not_applied_statuses": [429]})
+        odd.scripts["/x"] = answer(429, {}, Retry_After="Mon, 01 Jan 2024 12:01:30 GMT", Date=said_at)
+        with pytest.raises(NotApplied) as refused:
+            declared.execute(arguments(method="POST", url=f"{odd.url}/x"), call())
+        assert refused.value.retry_after == seconds
+
     def test_401_proves_it_by_the_words_of_http(self, to_odd: HttpRequest, odd: OddProvider) -> None:
         odd.scripts["/x"] = answer(401)
         with pytest.raises(NotApplied):

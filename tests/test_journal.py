@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from checkpoint.attempt_log import WAIT_FOR_WORD
 from checkpoint.calls import Claim
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.errors import ValueNotCanonical
+from checkpoint.explanations import explain
 from checkpoint.jitter import share_of
 from checkpoint.models import Activity, Attempt, AuditEntry, Case, Evidence, Intent, Workflow
 from checkpoint.outcomes import (
@@ -28,6 +30,7 @@ from checkpoint.outcomes import (
 )
 from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
+from checkpoint.workflow_records import load
 from tests import flush
 from tests.approval_driver import in_force
 from tests.journal_driver import (
@@ -239,7 +242,32 @@ class TestRefusals:
         driver.report(driver.claim(), Refused("no such customer", permanent=True))
         time_machine.pass_seconds(2)
         assert driver.turn() == []
-        assert case(workflow).reason == CaseReason.RETRIES_EXHAUSTED
+        asked = case(workflow)
+        assert asked.reason == CaseReason.RETRIES_EXHAUSTED
+        assert asked.findings["tried"][1].startswith("1 of 1 tries is used, the policy's 3 cut short by a refusal")
+
+    def test_what_was_tried_names_the_budget_of_attempts_and_of_time(self, time_machine: MovableTime) -> None:
+        in_force(max_attempts=2, retry_deadline=300)
+        workflow, driver = submit(OPAQUE), JournalDriver()
+        for _ in range(2):
+            driver.report(driver.claim(), Refused("busy"))
+            time_machine.pass_seconds(100)
+        ends_at = Attempt.objects.get(step=step(workflow), number=1).started_at + timedelta(seconds=300)
+        said = f"2 of 2 tries are used, and the time for them is over at {ends_at:%Y-%m-%d %H:%M:%S} UTC"
+        assert explain(load(workflow)).steps[0].tries == said
+        assert driver.turn() == []
+        assert case(workflow).findings["tried"][1] == f"{said}."
+
+    def test_a_refusal_that_comes_late_is_heeded_like_any_other(self, time_machine: MovableTime) -> None:
+        workflow, late = submit(OPAQUE), JournalDriver()
+        claim = late.claim()
+        time_machine.pass_seconds(DEADLINE + 100)
+        _without_a_word(JournalDriver(), time_machine)
+        assert case(workflow).reason == CaseReason.OUTCOME_UNKNOWN
+        late.report(claim, Refused("no such customer", permanent=True))
+        time_machine.pass_seconds(5)
+        assert JournalDriver().turn() == []
+        assert Case.objects.get(workflow=workflow, status=CaseStatus.OPEN).reason == CaseReason.RETRIES_EXHAUSTED
 
     def test_a_refusal_speaks_of_its_own_attempt_alone(self, time_machine: MovableTime) -> None:
         """The first send's fate is unknown; the second's refusal does not make it undone."""

@@ -148,7 +148,7 @@ class HttpRequest:
         return NotApplied(
             self._said(answer),
             code=f"status_{answer.status}",
-            retry_after=_retry_after(answer.headers.get("retry-after", "")),
+            retry_after=_retry_after(answer.headers.get("retry-after", ""), answer.headers.get("date", "")),
             permanent=answer.status in _HOPELESS,
         )
 
@@ -181,10 +181,21 @@ def _condition(arguments: HttpArguments) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _retry_after(header: str) -> float | None:
-    """Seconds from a Retry-After header: a number of seconds or a date (RFC 9110 section 10.2.3)."""
+def _retry_after(header: str, said_at: str) -> float | None:
+    """Seconds from a Retry-After header: a number of seconds or a date (RFC 9110 section 10.2.3).
+
+    A date is held against the provider's own Date, so that nobody's clock but the provider's counts.
+    """
     try:
-        seconds = float(header) if header.isdecimal() else parsedate_to_datetime(header).timestamp() - time()
+        seconds = float(header) if header.isdecimal() else parsedate_to_datetime(header).timestamp() - _clock(said_at)
     except (ValueError, OverflowError):
         return None
     return min(max(0.0, seconds), LONGEST_RETRY_AFTER)
+
+
+def _clock(date: str) -> float:
+    """What a Date header says, or this machine's clock where it says nothing."""
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return time()

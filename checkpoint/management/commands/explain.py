@@ -60,6 +60,8 @@ def _step_lines(step: StepExplanation) -> Iterator[str]:
         yield f"   {_clock(seen.observed_at)} {_words(seen.kind)}: {_words(seen.finding)}, {printable(seen.source)}"
     if step.uncertain:
         yield f"   not known: {step.uncertain}"
+    if step.tries:
+        yield f"   {step.tries}"
     for question in step.questions:
         yield f"   case …{short(question.id)}: {printable(question.sentence)}"
         yield f"   answers: {', '.join(question.decisions)}"
