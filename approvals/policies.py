@@ -20,11 +20,13 @@ from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
 from checkpoint.rulings import (
     ApprovalRule,
+    BatchRule,
     DecisionRule,
     Decisions,
     DriftAnswer,
     DriftRule,
     Limits,
+    OnFailure,
     OnTimeout,
     Ruling,
     Scope,
@@ -34,12 +36,14 @@ from checkpoint.rulings import (
 
 __all__ = [
     "ApprovalRule",
+    "BatchRule",
     "Changes",
     "DecisionRule",
     "Decisions",
     "DriftAnswer",
     "DriftRule",
     "Limits",
+    "OnFailure",
     "OnTimeout",
     "PolicyDocument",
     "PolicyRule",
@@ -99,6 +103,7 @@ class Changes:
     budgets: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
     drift: Mapping[str, Any] = field(default_factory=dict)
+    batch: Mapping[str, Any] = field(default_factory=dict)
     step_up: bool | None = None
     words: tuple[str, ...] = ()
 
@@ -110,6 +115,7 @@ class Changes:
             decisions={**ruling.decisions, **self.decisions},
             limits=replace(ruling.limits, **self.limits),
             drift=replace(ruling.drift, **self.drift),
+            batch=replace(ruling.batch, **self.batch),
             step_up=ruling.step_up if self.step_up is None else self.step_up,
         )
 

@@ -17,7 +17,7 @@ from approvals.policy_words import words_of
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
 from checkpoint.errors import Fault
-from checkpoint.rulings import DecisionRule, Decisions, DriftAnswer, OnTimeout, Scope
+from checkpoint.rulings import DecisionRule, Decisions, DriftAnswer, OnFailure, OnTimeout, Scope
 from checkpoint.schema_faults import faults_from
 from checkpoint.states import CaseReason, Decision
 from checkpoint.yaml_reader import read_yaml
@@ -169,6 +169,7 @@ def _changes(value: dict[str, Any]) -> Changes:
         budgets=value.get("budgets", {}),
         limits=value.get("limits", {}),
         drift=_typed(value.get("drift", {}), policy=DriftAnswer, prompt=DriftAnswer, tool=DriftAnswer),
+        batch=_typed(value.get("batch", {}), on_failure=OnFailure),
         step_up=value.get("step_up"),
     )
     return replace(changes, words=words_of(changes))

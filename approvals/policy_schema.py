@@ -8,7 +8,7 @@ from typing import Any
 
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
-from checkpoint.rulings import DriftAnswer, OnTimeout, Scope
+from checkpoint.rulings import DriftAnswer, OnFailure, OnTimeout, Scope
 from checkpoint.schema_faults import MUST_BE
 from checkpoint.states import CASE_RULES, Decision
 
@@ -109,6 +109,7 @@ _RULE = _object(
                 "budgets": _not_empty(_BUDGETS),
                 "limits": _not_empty(_LIMITS),
                 "drift": _not_empty({name: _one_of(DriftAnswer) for name in ("policy", "prompt", "tool")}),
+                "batch": _not_empty({"on_failure": _one_of(OnFailure)}),
                 "step_up": {"type": "boolean"},
             }
         ),

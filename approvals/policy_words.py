@@ -8,7 +8,17 @@ from typing import Any
 
 from approvals.policies import Changes
 from checkpoint.decide import Policy
-from checkpoint.rulings import ApprovalRule, DecisionRule, Decisions, DriftRule, Limits, OnTimeout, Ruling, Scope
+from checkpoint.rulings import (
+    ApprovalRule,
+    BatchRule,
+    DecisionRule,
+    Decisions,
+    DriftRule,
+    Limits,
+    OnTimeout,
+    Ruling,
+    Scope,
+)
 from checkpoint.states import CaseReason, Decision
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
@@ -31,6 +41,7 @@ def words_of(changes: Changes) -> tuple[str, ...]:
         ("budgets", _settings(Policy, changes.budgets)),
         ("limits", _settings(Limits, changes.limits)),
         ("drift", _settings(DriftRule, changes.drift)),
+        ("batch", _settings(BatchRule, changes.batch)),
         (f"step_up {_scalar(changes.step_up)}", "" if changes.step_up is not None else None),
     ]
     return tuple(f"{area} ({words})" if words else area for area, words in areas if words is not None)
@@ -89,7 +100,7 @@ def differences(before: Ruling, after: Ruling) -> tuple[str, ...]:
 def _differences(before: Ruling, after: Ruling) -> Iterator[str]:
     if before.approval != after.approval:
         yield f"approval: {approval_in_words(before.approval)} → {approval_in_words(after.approval)}"
-    for area in ("budgets", "limits", "drift"):
+    for area in ("budgets", "limits", "drift", "batch"):
         yield from _changed_fields(area, getattr(before, area), getattr(after, area))
     yield from _changed_decisions(before.decisions, after.decisions)
     if before.step_up != after.step_up:

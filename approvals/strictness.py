@@ -14,6 +14,7 @@ from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
 from checkpoint.rulings import (
     ApprovalRule,
+    BatchRule,
     DecisionRule,
     Decisions,
     DriftRule,
@@ -41,6 +42,7 @@ def strictest(before: Ruling, after: Ruling) -> Ruling:
             prompt=_later(before.drift.prompt, after.drift.prompt),
             tool=_later(before.drift.tool, after.drift.tool),
         ),
+        batch=BatchRule(on_failure=_later(before.batch.on_failure, after.batch.on_failure)),
         step_up=before.step_up or after.step_up,
     )
 

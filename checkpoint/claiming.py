@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from checkpoint import (
     attempt_log,
+    batches,
     evidence_log,
     fencing,
     human_tasks,
@@ -94,15 +95,23 @@ class _Claimer:
         stored = attempt_log.of_steps([row.id for row in rows if row.attempt_count])
         claims: list[Claim | None] = []
         starting: list[tuple[StepRow, list[AttemptRow]]] = []
+        failed: list[batches.Failed] = []
         for row in rows:
             attempts = stored.get(row.id, [])
             action = self._decide(row, attempts)
             if isinstance(action, Start):
                 starting.append((row, attempts))
+            elif action == Ask(CaseReason.RETRIES_EXHAUSTED):
+                failed.append((row, attempts))
             elif action is not None:
                 claims.append(self._carry_out(action, row, attempts))
-        claims += self._start_all(starting)
+        batches.settle(self.changes, failed)
+        claims += self._start_all([(row, attempts) for row, attempts in starting if self._goes_on(row)])
         return [claim for claim in claims if claim is not None]
+
+    def _goes_on(self, row: StepRow) -> bool:
+        """Not where this very turn has begun to wind the workflow down."""
+        return not self.changes.workflows[row.workflow_id].winding_down
 
     def _start_all(self, starting: list[tuple[StepRow, list[AttemptRow]]]) -> Iterator[Claim | None]:
         """All at once and last, because limits are locked in one order, and what else was decided may leave places."""
@@ -117,7 +126,7 @@ class _Claimer:
             self._take_over(row, row.lease_holder_id, attempts)
         if row.status is StepStatus.PLANNED:
             self._prepare(row)
-        if row.status is StepStatus.PLANNED:
+        if row.status in (StepStatus.PLANNED, StepStatus.ABANDONED):
             return None
         return self._next_action(row, attempts)
 
@@ -153,6 +162,8 @@ class _Claimer:
         problem = preparation.prepare(row, workflow)
         if problem is None:
             self.changes.move(row, StepStatus.PREPARED, verb="prepare", arguments_hash=row.arguments_hash)
+        elif problem.lacking:
+            batches.waive_dependent(self.changes, row, problem.lacking)
         else:
             self._ask(row, problem.reason, [], note=problem.note)
 

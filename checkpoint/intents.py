@@ -36,7 +36,7 @@ _OWNER = """
 SELECT intent.id, intent.tool, intent.name, intent.arguments_hash, owner.id AS owner_id, owner.workflow_id, owner.name,
        owner.arguments, owner.status, owner.attempt_count, owner.standing, owner.operation_id, owner.receipt_id,
        owner.position = (SELECT min(position) FROM checkpoint_step WHERE workflow_id = owner.workflow_id
-                         AND status NOT IN ('verified', 'superseded')),
+                         AND status NOT IN ('verified', 'superseded', 'abandoned')),
        EXISTS (SELECT FROM checkpoint_step WHERE compensates_id = owner.id
                AND (attempt_count > 0 OR status NOT IN ('abandoned', 'superseded')))
 FROM checkpoint_intent AS intent JOIN checkpoint_step AS owner ON owner.id = intent.owner_id

@@ -57,6 +57,12 @@ def policy(policy_version_id: uuid.UUID) -> Policy:
 
 
 @lru_cache(maxsize=1000)
+def policy_number(policy_version_id: uuid.UUID) -> int:
+    """The number by which people know a policy version."""
+    return PolicyVersion.objects.only("number").get(pk=policy_version_id).number
+
+
+@lru_cache(maxsize=1000)
 def tool_version(tool_version_id: uuid.UUID) -> ToolVersion:
     """A published tool version."""
     return ToolVersion.objects.get(pk=tool_version_id)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
-from checkpoint import intents, pinned, step_rulings
+from checkpoint import intents, pinned, step_rulings, waiver_log
 from checkpoint.argument_schemas import match_variant, prepare_arguments
 from checkpoint.canonical import idempotency_key, intent_key, sha256_hex
 from checkpoint.errors import RecordDamaged, ReferenceUnresolved, SubmissionInvalid
@@ -38,10 +39,15 @@ WHERE id = %s AND arguments IS NULL
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a step cannot be prepared."""
+    """Why a step cannot be prepared.
+
+    Attributes:
+        lacking: the waived steps to whose results it refers; there will never be any.
+    """
 
     reason: CaseReason
     note: str
+    lacking: Sequence[str] = ()
 
 
 def prepare(row: StepRow, workflow: WorkflowRow) -> Problem | None:
@@ -55,7 +61,9 @@ def prepare(row: StepRow, workflow: WorkflowRow) -> Problem | None:
         value = resolve(json.loads(row.template), _input(row.workflow_id), _results(row))
         arguments = prepare_arguments(tool_version.schema, value)
         variant = match_variant(tool_version.variants, json.loads(arguments))
-    except (ReferenceUnresolved, SubmissionInvalid) as error:
+    except ReferenceUnresolved as error:
+        return Problem(CaseReason.PLAN_INVALID, str(error), waiver_log.waived_among(row.workflow_id, _names(row)))
+    except SubmissionInvalid as error:
         return Problem(CaseReason.PLAN_INVALID, str(error))
     except RecordDamaged as error:
         return Problem(CaseReason.RECORD_DAMAGED, str(error))
@@ -99,11 +107,15 @@ def _results(row: StepRow) -> dict[str, Any]:
     Raises:
         RecordDamaged: a stored result does not match its hash (S03).
     """
-    references, _ = scan(json.loads(row.template))
-    names = list({reference.step for reference in references if reference.step})
     with connection.cursor() as cursor:
-        cursor.execute(_RESULTS, [row.workflow_id, row.position, names])
+        cursor.execute(_RESULTS, [row.workflow_id, row.position, _names(row)])
         return {name: _document(name, *stored) for name, *stored in cursor.fetchall()}
+
+
+def _names(row: StepRow) -> list[str]:
+    """The steps to whose results the template refers."""
+    references, _ = scan(json.loads(row.template))
+    return list({reference.step for reference in references if reference.step})
 
 
 def _document(name: str, operation_id: str, facts: str, sha256: str) -> dict[str, Any]:

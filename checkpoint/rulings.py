@@ -43,6 +43,14 @@ class DriftAnswer(StrEnum):
     REVIEW = "review"
 
 
+class OnFailure(StrEnum):
+    """What becomes of a plan when a step of a batch has failed for good. The stricter comes later."""
+
+    CONTINUE = "continue"
+    WAIT = "wait"
+    STOP = "stop"
+
+
 @dataclass(frozen=True)
 class ApprovalRule:
     """The approval that a step needs before it runs.
@@ -135,6 +143,18 @@ class DriftRule:
     tool: DriftAnswer = DriftAnswer.REAPPROVE
 
 
+@dataclass(frozen=True)
+class BatchRule:
+    """What becomes of a plan when a batch does not succeed as a whole.
+
+    Attributes:
+        on_failure: a step of the batch has failed and no tries are left. CONTINUE: it is waived, and the plan goes on
+            with what succeeded. WAIT: a person is asked. STOP: the workflow winds down.
+    """
+
+    on_failure: OnFailure = OnFailure.WAIT
+
+
 Decisions = Mapping[CaseReason, Mapping[Decision, DecisionRule]]
 ALL_DECISIONS: Decisions = {
     reason: {decision: DecisionRule() for decision in case.decisions} for reason, case in CASE_RULES.items()
@@ -158,6 +178,7 @@ class Ruling:
     decisions: Decisions = field(default_factory=lambda: ALL_DECISIONS)
     limits: Limits = field(default_factory=Limits)
     drift: DriftRule = field(default_factory=DriftRule)
+    batch: BatchRule = field(default_factory=BatchRule)
     step_up: bool = False
     reasons: tuple[str, ...] = field(default=(), compare=False)
 

@@ -246,6 +246,14 @@ class WorkflowFacts:
         return sum(self.steps.get(status, 0) for status in statuses)
 
     @property
+    def waived(self) -> int:
+        """Number of steps without which the plan goes on, each by a recorded decision (`models.Waiver`).
+
+        In a workflow that is not ending, nothing else ends a step before it took effect.
+        """
+        return 0 if self.winding_down else self.count(StepStatus.ABANDONED)
+
+    @property
     def plan(self) -> int:
         """Number of steps that the plan has; what an edit put aside is none of them."""
         return sum(self.steps.values()) - self.count(StepStatus.SUPERSEDED)
@@ -264,7 +272,7 @@ def workflow_status(facts: WorkflowFacts) -> WorkflowStatus:
         return W.EXECUTING
     if facts.count(S.COMMITTED):
         return W.VERIFYING
-    if facts.count(S.VERIFIED) == facts.plan:
+    if facts.count(S.VERIFIED) + facts.waived == facts.plan:
         return W.COMPLETED if facts.sealed else W.AWAITING_AGENT
     return _with_nothing_in_the_air(facts)
 
@@ -276,4 +284,4 @@ def _with_nothing_in_the_air(facts: WorkflowFacts) -> WorkflowStatus:
         return W.FAILED_RETRYABLE
     if facts.sent_back:
         return W.AWAITING_AGENT
-    return W.EXECUTING if facts.count(S.VERIFIED) else W.PLANNED
+    return W.EXECUTING if facts.count(S.VERIFIED) or facts.waived else W.PLANNED

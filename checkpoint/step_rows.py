@@ -111,7 +111,7 @@ _READY = f"""
 WITH front AS (
   SELECT step.workflow_id, min(step.position) AS position
   FROM checkpoint_step AS step
-  WHERE step.workflow_id = ANY(%(workflows)s) AND step.status NOT IN ('verified', 'superseded')
+  WHERE step.workflow_id = ANY(%(workflows)s) AND step.status NOT IN ('verified', 'superseded', 'abandoned')
   GROUP BY step.workflow_id)
 {_SELECT}
 JOIN front ON front.workflow_id = step.workflow_id AND front.position = step.position

@@ -9,7 +9,7 @@ from checkpoint import pinned, rulings
 from checkpoint.decide import Policy
 from checkpoint.errors import RecordDamaged
 from checkpoint.models import Step, Workflow
-from checkpoint.rulings import Ruling, StepDescription
+from checkpoint.rulings import OnFailure, Ruling, StepDescription
 from checkpoint.step_rows import StepRow
 from checkpoint.workflow_rows import WorkflowRow
 
@@ -59,3 +59,12 @@ def described_budgets(policy_version_id: uuid.UUID, description: StepDescription
     except RecordDamaged:
         log.exception("policy version %s cannot be read; its steps have the budgets of none", policy_version_id)
         return Policy()
+
+
+def on_failure(workflow: WorkflowRow, row: StepRow) -> OnFailure:
+    """What becomes of the plan if the step, one of a batch, fails for good. A policy that cannot be read asks."""
+    try:
+        return ruling(workflow.policy_version_id, workflow, row).batch.on_failure
+    except RecordDamaged:
+        log.exception("policy version %s cannot be read; what fails under it asks", workflow.policy_version_id)
+        return OnFailure.WAIT

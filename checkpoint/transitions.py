@@ -26,6 +26,7 @@ from checkpoint import (
     pinned,
     statements,
     step_rows,
+    waiver_log,
     workflow_rows,
 )
 from checkpoint.announcements import Announcement, announce
@@ -34,6 +35,7 @@ from checkpoint.attempt_log import AttemptRow
 from checkpoint.case_log import CaseRow
 from checkpoint.errors import IllegalMove, LeaseLost
 from checkpoint.evidence_log import EvidenceRow
+from checkpoint.models.waiver import WaiverCause
 from checkpoint.people import Actor
 from checkpoint.questions import Question
 from checkpoint.states import (
@@ -48,6 +50,7 @@ from checkpoint.states import (
 )
 from checkpoint.step_rows import Guard, StepRow
 from checkpoint.transactions import require_transaction
+from checkpoint.waiver_log import WaiverRow
 from checkpoint.workflow_rows import DerivedFacts, WorkflowRow
 
 # A workflow goes to and fro between these with every step, and the entries about the steps say so already.
@@ -80,6 +83,7 @@ class Changes:
     _cases: list[CaseRow] = field(default_factory=list)
     _settled: list[tuple[uuid.UUID, str]] = field(default_factory=list)
     _answered: list[uuid.UUID] = field(default_factory=list)
+    _waivers: list[WaiverRow] = field(default_factory=list)
     _requests: list[NewApproval] = field(default_factory=list)
     _entries: list[audit.Entry] = field(default_factory=list)
     _held: dict[uuid.UUID, datetime] = field(default_factory=dict)
@@ -143,6 +147,11 @@ class Changes:
         self._cases.append(case_log.ask(row, reason, question, now=self.now))
         self.note(row, "ask", after=reason.value, reason=question.sentence)
 
+    def waive(self, row: StepRow, cause: WaiverCause, reason: str, policy_version_id: uuid.UUID) -> None:
+        """Ends a step without which its plan goes on, by a decision that is recorded in the same transaction."""
+        self.move(row, StepStatus.ABANDONED, verb="waive", reason=reason, policy=str(policy_version_id))
+        self._waivers.append(waiver_log.waive(row.id, cause, reason, policy_version_id=policy_version_id, now=self.now))
+
     def request_approval(self, row: StepRow, request: Sequence[NewApproval]) -> None:
         """Asks for permission to start a step, or with it others; until it is given or its time is over, it waits."""
         self._requests.extend(request)
@@ -179,7 +188,17 @@ class Changes:
             attempt_log.store_endings(list(self._ended.values()))
         if self._begun:
             attempt_log.insert(self._begun)
-        for written in (self._evidence, self._steps, self._guards, self._moved, self._ended, self._begun):
+        if self._waivers:
+            waiver_log.insert(self._waivers)
+        for written in (
+            self._evidence,
+            self._steps,
+            self._guards,
+            self._moved,
+            self._ended,
+            self._begun,
+            self._waivers,
+        ):
             written.clear()
 
     def _check_sent(self) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from checkpoint import clock, pinned, queries, step_rulings
 from checkpoint.decide import Policy
 from checkpoint.models import Approval, Attempt, Case, Evidence, Step, Workflow
-from checkpoint.states import OPEN_REQUESTS, CaseStatus, StepStatus
+from checkpoint.states import OPEN_REQUESTS, STEP_TERMINAL, CaseStatus
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,5 @@ def _by_step[Row: (Attempt, Evidence, Case)](rows: Iterable[Row]) -> dict[UUID, 
 
 
 def front_position(steps: Iterable[Step]) -> int:
-    """The position whose steps can run; 0 where every step is verified."""
-    done = (StepStatus.VERIFIED, StepStatus.SUPERSEDED)
-    return min((step.position for step in steps if step.status not in done), default=0)
+    """The position whose steps can run; 0 where every step has ended."""
+    return min((step.position for step in steps if step.status not in STEP_TERMINAL), default=0)

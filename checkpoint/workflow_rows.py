@@ -89,7 +89,7 @@ _LOCK_HELD = (
 _FACTS = f"""
 WITH step AS (
   SELECT step.workflow_id, step.status, greatest(step.lease_until, step.next_at) AS ready_at,
-         step.position = min(step.position) FILTER (WHERE step.status NOT IN ('verified', 'superseded'))
+         step.position = min(step.position) FILTER (WHERE step.status NOT IN ('verified', 'superseded', 'abandoned'))
            OVER (PARTITION BY step.workflow_id) AS at_front,
          step.id IN (SELECT step_id FROM checkpoint_case
                      WHERE status = 'open' AND workflow_id = ANY(%(ids)s)) AS asked,

@@ -415,7 +415,7 @@ def fields_of(schema: dict[str, Any]) -> set[str]:
 
 
 def test_the_documentation_names_every_field() -> None:
-    structure = {"name", "when", "set", "rules", "decisions", "budgets", "limits", "drift"}
+    structure = {"name", "when", "set", "rules", "decisions", "budgets", "limits", "drift", "batch"}
     for name in fields_of(SCHEMA) - structure:
         assert f"`{name}`" in DOCUMENTATION or f".{name}`" in DOCUMENTATION
 

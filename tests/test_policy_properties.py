@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from approvals.policies import DriftAnswer, rule
+from approvals.policies import DriftAnswer, OnFailure, rule
 from approvals.policy_documents import read_policy
 from approvals.policy_errors import PolicyInvalid
 from approvals.strictness import strictest
@@ -51,6 +51,7 @@ _sets = st.fixed_dictionaries(
         "budgets": st.fixed_dictionaries({"max_attempts": st.integers(1, 9), "retry_base": st.integers(1, 9)}),
         "limits": st.fixed_dictionaries({"in_flight": st.integers(1, 9)}),
         "drift": st.fixed_dictionaries({"tool": st.sampled_from(list(map(str, DriftAnswer)))}),
+        "batch": st.fixed_dictionaries({"on_failure": st.sampled_from(list(map(str, OnFailure)))}),
         "step_up": st.booleans(),
     },
 ).filter(bool)
@@ -85,7 +86,7 @@ def test_what_the_last_rule_names_holds(before: list[dict[str, Any]], more: list
         assert {name: getattr(ruling.approval, name) for name in named} == named
     elif "approval" in last:
         assert ruling.approval is None
-    for area in ("budgets", "limits", "drift"):
+    for area in ("budgets", "limits", "drift", "batch"):
         for name, value in last.get(area, {}).items():
             assert getattr(getattr(ruling, area), name) == value
     for reason, answers in last.get("decisions", {}).items():
@@ -102,6 +103,7 @@ def test_a_rule_without_an_answer_never_loosens(first: list[dict[str, Any]], sec
     without, tightened = rule(document(*certain), step({})), rule(document(*certain, *doubtful), step({}))
     assert strictest(without, tightened).approval == tightened.approval
     assert strictest(without, tightened).drift == tightened.drift
+    assert strictest(without, tightened).batch == tightened.batch
     assert tightened.budgets.max_attempts <= without.budgets.max_attempts
     assert tightened.step_up >= without.step_up
 

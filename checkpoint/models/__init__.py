@@ -16,6 +16,7 @@ from checkpoint.models.step import Activity, Step
 from checkpoint.models.stored_bytes import LoosePath, StoredBytes
 from checkpoint.models.team import Team
 from checkpoint.models.tool_version import ToolVersion
+from checkpoint.models.waiver import Waiver, WaiverCause
 from checkpoint.models.worker_process import WorkerProcess
 from checkpoint.models.workflow import Workflow
 
@@ -43,6 +44,8 @@ __all__ = [
     "StoredBytes",
     "Team",
     "ToolVersion",
+    "Waiver",
+    "WaiverCause",
     "WorkerProcess",
     "Workflow",
 ]
