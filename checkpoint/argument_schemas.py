@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 import referencing
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 
+from checkpoint.answerable_forms import ANSWERABLE, unanswerable
 from checkpoint.canonical import canonical, escape
 from checkpoint.errors import ArgumentsInvalid, Fault, ValueNotCanonical
 from checkpoint.references import LARGEST_ARGUMENTS
@@ -24,6 +25,9 @@ from checkpoint.schema_faults import faults_from
 # Only formats whose checks are exact and quick; a tool's own model may be stricter and refuses before it sends.
 _FORMATS = FormatChecker(formats=["date-time", "date", "duration", "uuid", "email", "ipv4", "ipv6"])
 _DEFS = "#/$defs/"
+_Validator: type[Draft202012Validator] = validators.extend(  # type: ignore[no-untyped-call]  # the library has no types
+    Draft202012Validator, {ANSWERABLE: unanswerable}
+)
 
 
 def prepare_arguments(schema: dict[str, Any], value: Any) -> str:
@@ -128,7 +132,7 @@ class _Compiled:
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:
     """With an empty registry: the library's own would fetch schemas from the network."""
-    return Draft202012Validator(schema, registry=referencing.Registry(), format_checker=_FORMATS)
+    return _Validator(schema, registry=referencing.Registry(), format_checker=_FORMATS)
 
 
 @lru_cache(maxsize=1024)

@@ -48,7 +48,7 @@ class Undoing:
 def request(*, step_id: UUID, step_version: int, actor: Actor, reason: str, user: User | None = None) -> Workflow:
     """Has a step's effect undone: by a new workflow of one step, which is asked about and carried out like any other.
 
-    The same person asking again gets the same workflow.
+    The same person asking again with the same words gets the same workflow.
 
     Args:
         step_version: the step's version that the person saw.
@@ -59,7 +59,8 @@ def request(*, step_id: UUID, step_version: int, actor: Actor, reason: str, user
         Forbidden: the user sees it, but neither submitted its workflow nor administers workflows.
         ActionIncomplete: no reason, or it is too long.
         StaleView: the step has changed since.
-        CompensationRefused: nothing took effect, it is not settled, it cannot be undone, or somebody else asked.
+        CompensationRefused: nothing took effect, it is not settled, it cannot be undone, or it was asked for before: by
+            somebody else, or with another reason, and then the message says what stands.
     """
     reason = workflows.checked_reason(reason)
     workflow_id = _workflow_of(step_id)
@@ -71,7 +72,7 @@ def request(*, step_id: UUID, step_version: int, actor: Actor, reason: str, user
     statements.fetch(_LOCK_INTENT, owner=step_id)
     step = _step(step_id)
     if (begun := under_way(step)) is not None:
-        return _accept_repetition(begun, actor)
+        return _accept_repetition(begun, actor, reason)
     if step.version != step_version:
         raise StaleView(f"“{step.name}” has changed since it was shown; look at it again.")
     plan = _plan(step, foresee(step))
@@ -152,12 +153,17 @@ def _step(step_id: UUID) -> Step:
     return Step.objects.select_related("workflow__team", "tool_version", "receipt").get(pk=step_id)
 
 
-def _accept_repetition(begun: Step, actor: Actor) -> Workflow:
-    """Raises CompensationRefused unless it was this actor who asked."""
-    stream = AuditEntry.objects.filter(stream_id=begun.workflow_id, verb="submit")
-    by = stream.order_by("seq").values_list("actor", flat=True).first()
-    if by == actor.name:
+def _accept_repetition(begun: Step, actor: Actor, reason: str) -> Workflow:
+    """Raises CompensationRefused unless it was this actor who asked, with these words."""
+    asked = AuditEntry.objects.filter(stream_id=begun.workflow_id, verb="submit").order_by("seq")[0]
+    by, because = asked.actor, json.loads(asked.text)["details"]["because"]
+    if by == actor.name and because == reason:
         return begun.workflow
+    if by == actor.name:
+        raise CompensationRefused(
+            f"You asked for this already, and said: {because} That stands, as workflow {begun.workflow_id},"
+            " and what you wrote now was not recorded."
+        )
     how = "was undone" if begun.status == StepStatus.VERIFIED else f"is being undone (the step is {begun.status})"
     raise CompensationRefused(f"It {how} by workflow {begun.workflow_id}, which {by} asked for.")
 

@@ -11,15 +11,15 @@ from datetime import UTC, timedelta
 from typing import Any
 
 from checkpoint import verdicts
+from checkpoint.answerable_forms import LARGEST_ANSWER
 from checkpoint.argument_schemas import closed, prepare_arguments
 from checkpoint.canonical import parse
-from checkpoint.errors import DecisionIncomplete, SubmissionInvalid
+from checkpoint.errors import DecisionIncomplete, Fault, SubmissionInvalid
+from checkpoint.hostile_text import plain
 from checkpoint.models import Case
 from checkpoint.states import CaseReason
 from checkpoint.step_rows import StepRow
 from checkpoint.transitions import Changes
-
-LARGEST_ANSWER = 12 * 1024  # bytes of canonical JSON; with reason and name it fits into a receipt
 
 
 def ask(changes: Changes, row: StepRow) -> None:
@@ -35,18 +35,25 @@ def checked_answer(arguments: Any, data: Any) -> Any:
     """The answer as it is kept: held against the form, defaults filled in, canonical.
 
     Raises:
-        DecisionIncomplete: it is not what the form asks for; the message names every field.
+        DecisionIncomplete: it is not what the form asks for; the message names every field, as the form labels it.
     """
     if not isinstance(data, dict):
         raise DecisionIncomplete("data: this task asks for a filled-in form, as a JSON object.")
     try:
         text = prepare_arguments(closed({"type": "object", **arguments["form"]}), data)
     except SubmissionInvalid as error:
-        faults = "; ".join(f"{fault.path.lstrip('/') or 'the form'} {fault.message}" for fault in error.faults[:20])
+        faults = "; ".join(f"{_labelled(arguments['form'], fault)} {fault.message}" for fault in error.faults[:20])
         raise DecisionIncomplete(f"data: {faults}.") from error
     if len(text.encode()) > LARGEST_ANSWER:
         raise DecisionIncomplete(f"data: the answer is larger than {LARGEST_ANSWER} bytes; shorten it.")
     return parse(text)
+
+
+def _labelled(form: Any, fault: Fault) -> str:
+    """The field that a fault is about, in the words of the page and in those of the API."""
+    name = fault.path.lstrip("/")
+    title = form["properties"].get(name, {}).get("title")
+    return f"“{plain(title)}” ({name})" if title else name or "the form"
 
 
 def is_kept(case: Case, data: Any) -> bool:

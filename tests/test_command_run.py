@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from checkpoint.argument_schemas import match_variant, prepare_arguments
+from checkpoint.argument_schemas import closed, match_variant, prepare_arguments
 from checkpoint.artifacts import open_verified
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
@@ -35,7 +36,7 @@ from workers.tools.secrets import Secrets
 
 __all__ = ["folder"]
 
-SCHEMA = declaration(CommandRun()).schema
+SCHEMA = closed(CommandArguments.model_json_schema())
 WHERE = "Look into the ledger."
 
 
@@ -149,6 +150,35 @@ class TestWhatIsAllowed:
         assert not (tmp_path / "ran").exists()
         run.execute(arguments("a.pdf"), call())
         assert (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize(
+        ("given", "place", "words"),
+        [
+            ({"command": "other"}, "/command", 'must be one of "work", "plain"'),
+            ({"command": "work", "arguments": ["--force"]}, "/arguments/0", r"what work allows.*\[a-z\]\+.* or x\|y"),
+            ({"command": "work", "arguments": ["a.pdf\n"]}, "/arguments/0", "what work allows"),
+            ({"command": "work", "arguments": ["xy"]}, "/arguments/0", "what work allows"),
+            ({"command": "work", "arguments": ["x", "y", "a.pdf"]}, "/arguments", "at most 2 items"),
+            ({"command": "plain", "arguments": ["x"]}, "/arguments", "at most 0 items"),
+        ],
+    )
+    def test_what_the_list_does_not_allow_is_refused_where_it_is_submitted(
+        self, script: Path, given: dict[str, Any], place: str, words: str
+    ) -> None:
+        rules = {"allowed_arguments": [r"[a-z]+\.pdf", "x|y"], "most_arguments": 2}
+        commands = [entry(script, **rules), entry(script, name="plain", allowed_arguments=[])]
+        schema = declaration(CommandRun(Commands(map(Command.model_validate, commands)))).schema
+        with pytest.raises(ArgumentsInvalid) as refused:
+            prepare_arguments(schema, given)
+        (fault,) = refused.value.faults
+        assert fault.path == place
+        assert re.search(words, fault.message), fault.message
+        prepare_arguments(schema, {"command": "work", "arguments": ["x", "a.pdf"]})
+        assert json.loads(prepare_arguments(schema, {"command": "plain"})) == {"command": "plain", "arguments": []}
+
+    def test_where_there_is_no_list_no_plan_is_taken(self) -> None:
+        with pytest.raises(ArgumentsInvalid, match="no command on the operator's list"):
+            prepare_arguments(declaration(CommandRun(Commands([]))).schema, {"command": "work"})
 
     @pytest.mark.parametrize("given", ["a\x00b", "x" * 4097])
     def test_what_no_program_can_be_given(self, given: str) -> None:

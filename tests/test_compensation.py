@@ -187,6 +187,8 @@ class TestTwice:
         workflow, _ = done()
         made = undo(workflow)
         assert undo(workflow) == made
+        with pytest.raises(CompensationRefused, match=f"said: ordered twice That stands, as workflow {made.pk}"):
+            undo(workflow, reason="on second thoughts")
         with pytest.raises(CompensationRefused, match=f"by workflow {made.pk}, which tests asked for"):
             undo(workflow, factories.person("adam", groups=["Admin"]))
 
@@ -290,7 +292,9 @@ def test_the_command_shows_the_call_and_asks_for_it() -> None:
     made = Workflow.objects.get(kind="compensation")
     assert (ended.code, str(made.pk) in ended.out) == (0, True)
     assert 'would call undo with {"customer":"acme"' in ended.out
-    assert run("compensate", str(workflow.pk), "effect", "--reason", "again", "--no-input").code == 0
+    assert run("compensate", str(workflow.pk), "effect", "--reason", "ordered twice", "--no-input").code == 0
+    again = run("compensate", str(workflow.pk), "effect", "--reason", "again", "--no-input")
+    assert (again.code, "said: ordered twice That stands" in again.err) == (3, True)
     assert f"undone by workflow {made.pk}" in run("explain", str(workflow.pk)).out
     assert f"undoes step effect of workflow {workflow.pk}" in explain(load(made)).steps[0].compensation
     assert run("compensate", str(made.pk), "undo_effect", "--reason", "x", "--no-input").code == 3

@@ -1,7 +1,9 @@
-"""Kills real workers while they undo an effect, and believes only the provider's ledger: it is undone exactly once."""
+"""Kills real workers around an effect that several want or that is undone, and believes only the provider's ledger."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -46,3 +48,29 @@ def test_killed_while_undoing_it_is_undone_once_and_both_stay_on_record(running:
     assert QUERYABLE.count(running.sandbox, undoing) == 1
     assert QUERYABLE.count(running.sandbox, old) == 1
     assert running.cases(made) == []
+
+
+@pytest.mark.parametrize("cut", ["before the answer", "after the answer"])
+def test_the_owner_of_an_intent_is_killed_in_mid_air_and_who_waits_takes_the_receipt_of_one_effect(
+    running: Rig, cut: str
+) -> None:
+    named = QUERYABLE.step(running.sandbox) | {"intent": f"ticket/{cut.replace(' ', '-')}"}
+    running.sandbox.fault("hold", QUERYABLE.path)
+    owning = running.submit({**named, "name": "owner"})
+    running.sandbox.wait_held()
+    waiting = running.submit({**named, "name": "waiter"})
+    wait_for(lambda: running.step(waiting, "waiter").waits_for_id)
+    if cut == "after the answer":
+        running.crash.set("after_call/execute", "owner")
+        running.sandbox.release()
+        wait_for(running.crash.happened, 20)
+    else:
+        os.kill(running.holder(owning, "owner").pid, signal.SIGKILL)
+        running.sandbox.release()
+    assert [running.rest(each).status for each in (owning, waiting)] == [WorkflowStatus.COMPLETED] * 2
+    owner, waiter = running.step(owning, "owner"), running.step(waiting, "waiter")
+    assert waiter.receipt is not None
+    assert (waiter.attempt_count, waiter.receipt.kind) == (0, "intent")
+    assert (waiter.operation_id, waiter.idempotency_key) == (owner.operation_id, owner.idempotency_key)
+    assert QUERYABLE.count(running.sandbox, owner) == 1
+    assert running.cases(owning) + running.cases(waiting) == []

@@ -13,7 +13,7 @@ from approvals.bulk import jobs
 from approvals.bulk.selection import Selection
 from approvals.decisions import decide
 from approvals.models import Decision, Notice, NoticeTimer
-from checkpoint.argument_schemas import closed, prepare_arguments
+from checkpoint.argument_schemas import closed, prepare_arguments, template_faults
 from checkpoint.errors import AlreadyAnswered, ArgumentsInvalid, CaseClosed, DecisionIncomplete, Forbidden, StaleView
 from checkpoint.models import AuditEntry, Case, Step, Workflow
 from checkpoint.people import Actor
@@ -131,7 +131,7 @@ class TestAnswering:
         [
             (None, "filled-in form"),
             ("text", "filled-in form"),
-            ({}, "account"),
+            ({}, "“Cost centre” \\(account\\) is missing; cents is missing"),
             ({**GIVEN, "cents": 0}, "cents"),
             ({**GIVEN, "cents": 1.5}, "cents"),
             ({**GIVEN, "cents": "12"}, "cents"),
@@ -257,3 +257,46 @@ def test_another_form_by_the_same_person_with_the_same_words_is_not_dropped() ->
     assert give(case, ada, GIVEN) == first
     with pytest.raises(AlreadyAnswered):
         give(case, ada, GIVEN | {"cents": 3000}, step_version=first.step_version)
+
+
+def field(**changes: Any) -> dict[str, Any]:
+    """A form of one field with these changes."""
+    return {"properties": {"a": changes}, "required": ["a"]}
+
+
+NUMBER, TEXT = {"type": "integer"}, {"type": "string", "maxLength": 10}
+
+
+@pytest.mark.parametrize(
+    ("form", "place", "words"),
+    [
+        ({"properties": {"a": NUMBER}, "required": ["b", "a"]}, "/required/0", "no field of this form; its fields: a"),
+        (field(**NUMBER, minimum=5, maximum=4), "/properties/a/minimum", "at most 4, its maximum"),
+        (field(**TEXT, minLength=11), "/properties/a/minLength", "at most 10, its maxLength"),
+        (field(type="string", enum=[]), "/properties/a/enum", "must hold a choice"),
+        (field(type="string", enum=["x", "x"]), "/properties/a/enum", "a choice twice"),
+        (field(type="boolean", enum=["x"]), "/properties/a", "one of: text"),
+        (
+            {"properties": {n: {**TEXT, "maxLength": 4000, "minLength": 4000} for n in "abcd"}, "required": [*"abcd"]},
+            "/properties",
+            "at least 16000 characters",
+        ),
+    ],
+)
+def test_a_form_that_nobody_could_answer_is_refused_with_its_place(form: Any, place: str, words: str) -> None:
+    with pytest.raises(ArgumentsInvalid) as refused:
+        prepare_arguments(SCHEMA, {"title": "Which?", "form": form})
+    told = {fault.path: fault.message for fault in refused.value.faults}
+    assert words in told[f"/form{place}"]
+    assert set(told) <= {f"/form{place}", "/form/properties/a"}, "its alternatives are listed beside it at most"
+
+
+def test_what_a_form_refers_to_is_judged_once_it_is_known() -> None:
+    later = {"$result": "effect#/facts/least"}
+    form = {"properties": {"a": {**NUMBER, "minimum": later, "maximum": 4}}, "required": ["a"]}
+    arguments = {"title": "Which?", "form": form}
+    assert template_faults(SCHEMA, arguments, ["/form/properties/a/minimum"]) == []
+    form["required"] = ["b"]
+    (fault,) = template_faults(SCHEMA, arguments, ["/form/properties/a/minimum"])
+    assert fault.path == "/form/required/0"
+    assert template_faults(SCHEMA, {"title": "Which?", "form": {"properties": later}}, ["/form/properties"]) == []

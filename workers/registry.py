@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -126,7 +126,8 @@ class Tool(Protocol):
 
     Plain class attributes do for the first four. `inspect` and `verify` are called only where the variant's contract
     says that they exist. One instance serves all calls, from many threads at once. A tool with the further attribute
-    `reports_sending = True` promises that nothing of an effect leaves before `execute` has called `call.sending()`.
+    `reports_sending = True` promises that nothing of an effect leaves before `execute` has called `call.sending()`; one
+    with a method `argument_rules()` has plans held against these JSON Schemas too, an operator's list for instance.
     """
 
     @property
@@ -169,6 +170,12 @@ class Tool(Protocol):
 def reports_sending(tool: Tool) -> bool:
     """Whether the tool itself says when the first byte goes out; otherwise it counts as sending from its start on."""
     return getattr(tool, "reports_sending", False) is True
+
+
+def argument_rules(tool: Tool) -> Sequence[dict[str, Any]]:
+    """JSON Schemas that arguments have to meet beside the model's, where the tool has `argument_rules()`."""
+    rules: Callable[[], Sequence[dict[str, Any]]] | None = getattr(tool, "argument_rules", None)
+    return rules() if rules else ()
 
 
 def label(tool: Tool) -> str:

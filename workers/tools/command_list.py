@@ -10,12 +10,14 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
+from checkpoint.schema_faults import MUST_BE, REFUSED
 from workers.tools import operator_lists
 from workers.tools.http_arguments import Model, SecretName
 
 SETTING = "CHECKPOINT_COMMANDS"
 DEFAULT_FILE = "deploy/commands.toml"
 
+_NONE = f"there is no command on the operator's list ({SETTING})"
 KEY, GIVEN = "{key}", "{arguments}"
 
 ExitCode = Annotated[int, Field(ge=0, le=255)]
@@ -73,10 +75,21 @@ class Command(Model):
         _disjoint(success=self.success_codes, not_applied=self.not_applied_codes)
         for pattern in self.allowed_arguments:
             try:
-                re.compile(pattern)
+                re.compile(f"(?:{pattern})")
             except re.error as error:
                 raise ValueError(f"allowed_arguments: {pattern!r} is no regular expression: {error}") from None
         return self
+
+    def rules(self) -> dict[str, Any]:
+        """The same as JSON Schema, so that a plan is refused where it is submitted."""
+        words = f"what {self.name} allows, as a whole: {' or '.join(self.allowed_arguments)}"
+        allowed = [{"pattern": f"^(?:{pattern})$(?!\\n)", MUST_BE: words} for pattern in self.allowed_arguments]
+        items = {"anyOf": allowed, MUST_BE: words} if allowed else True
+        most = self.most_arguments if allowed else 0
+        return {
+            "if": {"properties": {"command": {"const": self.name}}, "required": ["command"]},
+            "then": {"properties": {"arguments": {"maxItems": most, "items": items}}},
+        }
 
     def refusal(self, given: Sequence[str]) -> str:
         """Why these arguments are not allowed; empty where they are."""
@@ -132,6 +145,11 @@ class Commands:
     def get(self, name: str) -> Command | None:
         """The command of that name, if it is on the list."""
         return self._by_name.get(name)
+
+    def rules(self) -> list[dict[str, Any]]:
+        """JSON Schemas that the arguments of a plan have to meet, all of them."""
+        names: dict[str, Any] = {"enum": list(self._by_name)} if self._by_name else {"not": {}, REFUSED: _NONE}
+        return [{"properties": {"command": names}}, *(command.rules() for command in self._by_name.values())]
 
     def variants(self) -> Sequence[Variant]:
         """The contracts of all of them; the first that matches counts."""

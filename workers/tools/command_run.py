@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.conf import settings
 from pydantic import Field
@@ -72,6 +72,10 @@ class CommandRun:
     def variants(self) -> Sequence[Variant]:
         """What each command on the list can be relied on for."""
         return self._commands().variants()
+
+    def argument_rules(self) -> Sequence[dict[str, Any]]:
+        """What the operator's list allows, for plans; before a program is started, it is asked again."""
+        return self._commands().rules()
 
     def execute(self, arguments: CommandArguments, call: Call) -> Receipt:
         """Runs the program.

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.config import JsonDict
 
+from checkpoint.answerable_forms import ANSWERABLE
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.outcomes import Absent, Inspection, NotApplied, NotVisible, Receipt, Verification
 from workers.registry import Call
@@ -89,7 +90,12 @@ FormField = Annotated[
 
 
 class Form(Model):
-    """A subset of JSON Schema: an object of up to twenty fields, without patterns, references or nesting."""
+    """A subset of JSON Schema: an object of up to twenty fields, without patterns, references or nesting.
+
+    One that nobody could answer is refused (checkpoint/answerable_forms.py).
+    """
+
+    model_config = Model.model_config | {"json_schema_extra": {ANSWERABLE: True}}
 
     properties: Annotated[dict[str, FormField], Field(min_length=1, max_length=MOST_FIELDS, json_schema_extra=_NAME)]
     required: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=MOST_FIELDS)] = Field(default=[])
