@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
+from django.db.models.lookups import EndsWith
+
+MOST_WORDS = 8
+_ID_TAIL = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -16,24 +22,47 @@ class Narrowed:
         kind: a workflow's kind.
         tool: a tool's name.
         reason: why a case was opened; no request for approval has one.
+        search: words, of which each stands in the question, its step, its tool, the goal or the kind, or ends the id
+            of the question or of its workflow.
     """
 
     team: str = ""
     kind: str = ""
     tool: str = ""
     reason: str = ""
+    search: str = ""
 
     @property
     def of_cases(self) -> Q:
         """As a condition on cases."""
-        return self._common & (Q(reason=self.reason) if self.reason else Q())
+        return self._common & self._found_in("sentence") & (Q(reason=self.reason) if self.reason else Q())
 
     @property
     def of_approvals(self) -> Q:
         """As a condition on requests for approval."""
-        return self._common & (Q(pk=None) if self.reason else Q())
+        return self._common & self._found_in("closing") & (Q(pk=None) if self.reason else Q())
 
     @property
     def _common(self) -> Q:
         exact = {"workflow__team__slug": self.team, "workflow__kind": self.kind, "step__tool_version__name": self.tool}
         return Q(**{name: value for name, value in exact.items() if value})
+
+    def _found_in(self, text: str) -> Q:
+        """Each of the words in one of the texts that stand in a row of the list."""
+        found = Q()
+        for word in self.search.split()[:MOST_WORDS]:
+            found &= _is_said(word.strip("…"), (text, *_TEXTS))
+        return found
+
+
+_TEXTS = ("step__name", "step__tool_version__name", "workflow__goal", "workflow__kind")
+
+
+def _is_said(word: str, texts: tuple[str, ...]) -> Q:
+    said = Q()
+    for text in texts:
+        said |= Q(**{f"{text}__icontains": word})
+    if _ID_TAIL.fullmatch(word):
+        for identifier in ("id", "workflow_id"):
+            said |= Q(EndsWith(Cast(identifier, TextField()), word.lower()))
+    return said

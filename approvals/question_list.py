@@ -5,6 +5,7 @@ Each of the two is read behind the same place and no further than a page; the fi
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,9 +15,10 @@ from django.db.models.functions import Left
 
 from approvals import review_queue
 from approvals.narrowing import Narrowed
+from approvals.queries import cases_visible_to
 from approvals.request_queries import requests_visible_to
 from approvals.review_queue import EVERYTHING, PAYLOADS, Shown
-from approvals.urgency import place, plan_irreversible
+from approvals.urgency import irreversible, place, plan_irreversible
 from checkpoint.models import Approval, Case
 from checkpoint.permissions import Person
 from checkpoint.queries import COUNT_LIMIT, PREVIEW, Page
@@ -24,6 +26,7 @@ from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, Decision
 
 # A request for approval belongs to nobody and is not put aside.
 _OPEN_REQUESTS_IN = (Shown.WAITING, Shown.UNASSIGNED, Shown.SECOND_PERSON)
+_GIVEN = Count("decisions", filter=Q(decisions__kind=Decision.APPROVE), distinct=True)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,15 @@ def questions(
     return Page(both[:size], both[size - 1].about.pk if more else None)
 
 
+def named(person: Person, ids: Collection[UUID]) -> dict[UUID, Question]:
+    """Of these questions those that the person sees, open or closed, each as `questions` gives it."""
+    cases = review_queue.described(cases_visible_to(person).filter(pk__in=ids)).select_related("decision")
+    requests = _described(requests_visible_to(person).filter(pk__in=ids).annotate(given=_GIVEN))
+    found = [Question(each) for each in cases.annotate(irreversible=irreversible())]
+    found += [Question(each) for each in requests.annotate(irreversible=plan_irreversible())]
+    return {question.about.pk: question for question in found}
+
+
 def next_question(person: Person) -> Question | None:
     """What waits longest, of what is gravest."""
     return next(iter(questions(person).rows), None)
@@ -95,15 +107,20 @@ def _requests(person: Person, shown: Shown, narrowed: Narrowed, after: UUID | No
         found = found.filter(last.earlier if shown is Shown.DONE else last.later("requested_at"))
     if shown is Shown.DONE:
         found = found.order_by("-closed_at", "-id")
-    with_words = found.annotate(goal_preview=Left("workflow__goal", PREVIEW), others=Count("parts", distinct=True))
+        if narrowed.search:
+            newest = requests_visible_to(person).order_by("-id").values("pk")[: review_queue.LOOKED_THROUGH]
+            found = found.filter(pk__in=newest)
+    return list(_described(found)[: review_queue.PAGE_SIZE + 1])
+
+
+def _described(requests: QuerySet[Approval]) -> QuerySet[Approval]:
+    with_words = requests.annotate(goal_preview=Left("workflow__goal", PREVIEW), others=Count("parts", distinct=True))
     rows = with_words.select_related("step", "step__tool_version", "workflow", "workflow__team").defer(*PAYLOADS)
-    return list(rows[: review_queue.PAGE_SIZE + 1])
+    return rows.prefetch_related("decisions")
 
 
 def _listed(person: Person, shown: Shown) -> QuerySet[Approval]:
-    found = requests_visible_to(person).annotate(
-        given=Count("decisions", filter=Q(decisions__kind=Decision.APPROVE), distinct=True)
-    )
+    found = requests_visible_to(person).annotate(given=_GIVEN)
     if shown is Shown.DONE:
         return found.exclude(status__in=OPEN_REQUESTS)
     if shown not in _OPEN_REQUESTS_IN:

@@ -41,6 +41,7 @@ class Shown(StrEnum):
 
 
 PAGE_SIZE = queries.PAGE_SIZE  # questions on one page
+LOOKED_THROUGH = 5_000  # of what was closed, the newest are searched for words
 EVERYTHING = Narrowed()
 _HELD = Assignment.objects.filter(case=OuterRef("pk"), ended_at=None)
 _ASIDE = Snooze.objects.filter(case=OuterRef("pk"), woken_at=None, ends_at__gt=Now())
@@ -66,7 +67,7 @@ def queue(
     """
     last = place(person, after)
     if shown is Shown.DONE:
-        return _page(_done(person, last).filter(narrowed.of_cases).order_by("-closed_at", "-id"))
+        return _page(_done(person, narrowed, last).order_by("-closed_at", "-id"))
     cases = open_cases(person, shown, narrowed)
     return _page(cases.filter(last.later("opened_at")) if last else cases)
 
@@ -91,14 +92,24 @@ def _open(person: Person, shown: Shown) -> QuerySet[Case]:
     return cases_visible_to(person).filter(_LISTS[shown](person), status=CaseStatus.OPEN)
 
 
-def _done(person: Person, last: Place | None) -> QuerySet[Case]:
+def _done(person: Person, narrowed: Narrowed, last: Place | None) -> QuerySet[Case]:
     cases = cases_visible_to(person).exclude(status=CaseStatus.OPEN).select_related("decision")
+    if narrowed.search:
+        cases = cases.filter(pk__in=cases.order_by("-closed_at", "-id").values("pk")[:LOOKED_THROUGH])
+    cases = cases.filter(narrowed.of_cases)
     return (cases.filter(last.earlier) if last else cases).annotate(irreversible=irreversible())
 
 
 def _page(cases: QuerySet[Case]) -> Page[Case]:
+    rows = list(described(cases)[: PAGE_SIZE + 1])
+    more = len(rows) > PAGE_SIZE
+    return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
+
+
+def described(cases: QuerySet[Case]) -> QuerySet[Case]:
+    """The cases with all that a row of the queue says of them but `irreversible`, as `queue` gives it."""
     valid = Signature.objects.filter(step_version=F("case__step__version"))
-    rows = list(
+    return (
         cases.select_related("step", "step__tool_version", "workflow", "workflow__team")
         .defer("findings", *PAYLOADS)
         .annotate(
@@ -107,10 +118,8 @@ def _page(cases: QuerySet[Case]) -> Page[Case]:
             aside_until=Subquery(_ASIDE.values("ends_at")[:1]),
             escalated=Exists(Escalation.objects.filter(case=OuterRef("pk"))),
         )
-        .prefetch_related(Prefetch("signatures", valid, to_attr="signed"))[: PAGE_SIZE + 1]
+        .prefetch_related(Prefetch("signatures", valid, to_attr="signed"))
     )
-    more = len(rows) > PAGE_SIZE
-    return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
 
 
 PAYLOADS = (

@@ -140,6 +140,9 @@ class _Watch:
                 self._hurried.clear()
         finally:
             connections.close_all()
+            with self._lock:  # whatever ended it, the next who follows gets another
+                if self._thread is threading.current_thread():
+                    self._thread = None
 
     def _feed(self, followers: list[Follower], since: datetime | None) -> datetime | None:
         """Returns up to when was looked; after an error of the database the same time is looked at again."""

@@ -17,6 +17,29 @@
     if (rows[next]) event.preventDefault();
   });
 
+  // "/" goes to the search of the page, "?" says which keys there are.
+  const press = { "/": () => one('input[type="search"]')?.focus(), "?": () => one("#keys").showModal() };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || !press[event.key]) return;
+    event.preventDefault();
+    press[event.key]();
+  });
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-keys]")) press["?"](); });
+
+  // The tab says how many questions are open, also while nobody looks at it.
+  const title = document.title;
+  const count = () => {
+    const open = one("#nav-review .count")?.firstChild.nodeValue ?? "";
+    document.title = open ? `(${open}) ${title}` : title;
+    const icon = one('link[rel="icon"]');
+    icon.dataset.plain ??= icon.href;
+    const text = open.length > 2 ? "99" : open;
+    const dot = `<circle cx="22" cy="22" r="10" fill="#c2410c"/><text x="22" y="26.5" text-anchor="middle" font-family="sans-serif" font-weight="700" font-size="${text.length > 1 ? 12 : 14}" fill="#fff">${text}</text>`;
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1d4f91"/>${dot}</svg>`;
+    const href = open ? `data:image/svg+xml,${encodeURIComponent(svg)}` : icon.dataset.plain;
+    if (icon.href !== href) icon.href = href;
+  };
+
   // Copy buttons and key hints exist only where they work.
   const reveal = () => {
     document.querySelectorAll(".keys").forEach((hint) => { hint.hidden = false; });
@@ -66,6 +89,6 @@
     else if (refused === ctx.sourceElement.id) one("#notice").replaceChildren();
   });
 
-  document.addEventListener("htmx:after:swap", () => { reveal(); tick(); });
-  document.addEventListener("DOMContentLoaded", () => { reveal(); tick(); setInterval(tick, 5000); });
+  document.addEventListener("htmx:after:swap", () => { reveal(); tick(); count(); });
+  document.addEventListener("DOMContentLoaded", () => { reveal(); tick(); count(); setInterval(tick, 5000); });
 })();

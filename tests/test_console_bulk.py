@@ -328,7 +328,7 @@ def test_the_queue_is_narrowed_on_all_of_its_pages(client: Client) -> None:
     following = re.findall(r'href="(\?tool=card.charge&amp;after=[^"]+)"', page)
     second = client.get(f"/review/{following[0].replace('&amp;', '&')}").text
     assert (second.count('name="case"'), str(other.pk) in second) == (1, False)
-    assert "Nothing in this list matches." in client.get("/review/?tool=no.such").text
+    assert "Nothing in “Waiting” matches." in client.get("/review/?tool=no.such").text
 
 
 def test_the_queue_takes_few_statements_for_its_polls(client: Client) -> None:

@@ -20,6 +20,7 @@ from tests import factories
 from tests import submissions as driver
 from tests.api_driver import BY, Api, token_of
 from tests.sandbox_driver import wait_for
+from tests.web_driver import nobody_follows
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -53,11 +54,6 @@ def opened(web: str, token: str, address: str, **headers: str) -> Any:
     """A stream."""
     sent = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream", **headers}
     return httpx.stream("GET", f"{web}/api/v1/{address}", headers=sent, timeout=SECONDS)
-
-
-def nobody_follows() -> bool:
-    """The thread has ended, and with it its connection."""
-    return not any(thread.name == "following" for thread in threading.enumerate())
 
 
 def test_a_workflows_events_are_read_in_pages_from_the_first(bot: User) -> None:

@@ -39,3 +39,8 @@ def web_server(django_db_setup: None) -> Iterator[str]:
     """One for all tests of a process."""
     with serve() as address:
         yield address
+
+
+def nobody_follows() -> bool:
+    """No stream of events is open: the thread that looks for them has ended, and with it its connection."""
+    return not any(thread.name == "following" for thread in threading.enumerate())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4, uuid5
@@ -30,7 +31,7 @@ _WORDS = {
     Decision.REJECT: "reject",
 }
 # Of what narrows, in addresses and forms: there, kind and reason are those of the answer.
-_NAMES = {"team": "team", "kind": "workflow_kind", "tool": "tool", "reason": "question"}
+NAMES = {"team": "team", "kind": "workflow_kind", "tool": "tool", "reason": "question", "search": "search"}
 FIELDS = ("selection", "kind", "reason")
 
 
@@ -105,9 +106,9 @@ def read(sent: QueryDict) -> Typed:
     )
 
 
-def narrowed(sent: QueryDict) -> Narrowed:
+def narrowed(sent: Mapping[str, Any]) -> Narrowed:
     """What the queue is narrowed to, from its address or from the form."""
-    return Narrowed(**{member: sent.get(name, "").replace("\0", "").strip()[:100] for member, name in _NAMES.items()})
+    return Narrowed(**{member: sent.get(name, "").replace("\0", "").strip()[:100] for member, name in NAMES.items()})
 
 
 def offered(person: Person) -> dict[str, Any]:

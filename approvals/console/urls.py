@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from approvals.console import bulk, case_work, notices, policies, requests, views
+from approvals.console import bulk, case_work, changes, inbox, notices, policies, requests, views
 
 urlpatterns = [
-    path("review/", views.review, name="review"),
+    path("review/", inbox.review, name="review"),
+    path("review/changes", changes.changes, name="review_changes"),
+    path("review/views/", inbox.keep_view, name="view_keep"),
+    path("review/views/<uuid:view_id>/removal/", inbox.remove_view, name="view_removal"),
     path("cases/<uuid:case_id>/", views.case, name="case"),
     path("cases/<uuid:case_id>/decision/", views.decision, name="decision"),
     path("cases/<uuid:case_id>/claim/", case_work.claim, name="case_claim"),

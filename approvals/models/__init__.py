@@ -11,6 +11,7 @@ from approvals.models.notice_channel import NoticeChannel
 from approvals.models.notice_settings import NoticeSettings
 from approvals.models.notice_timer import NoticeTimer
 from approvals.models.policy import Policy
+from approvals.models.saved_view import SavedView
 from approvals.models.signature import Signature
 from approvals.models.snooze import Snooze
 
@@ -28,6 +29,7 @@ __all__ = [
     "NoticeSettings",
     "NoticeTimer",
     "Policy",
+    "SavedView",
     "Signature",
     "Snooze",
 ]

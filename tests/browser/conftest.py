@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.browser import chromium
 from tests.browser.story import Story, tell
+from tests.sandbox_driver import wait_for
+from tests.web_driver import nobody_follows
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,3 +66,4 @@ def visit(browser: Browser, web_server: str, database: object) -> Iterator[Calla
     yield open_page
     for context in contexts:
         context.close()
+    wait_for(nobody_follows)

@@ -129,6 +129,7 @@ def test_ticks_outlast_the_polls_and_the_page_ticks_all_at_once(visit: Visit, ad
     expect(page.get_by_role("button", name="Preview the ticked (1)")).to_be_visible()
     page.get_by_label("Reason").fill("The bank con")
     late = factories.case()
+    page.get_by_role("link", name="1 new: show it").click()
     expect(tick(page, late)).to_be_visible()
     expect(tick(page, asked[1])).to_be_checked()
     expect(tick(page, late)).not_to_be_checked()
