@@ -29,7 +29,19 @@ class Reversibility(StrEnum):
     IRREVERSIBLE = "irreversible"
 
 
-_LATER = ("in_flight", "starts_per_minute", "burst", "starts_at", "starts_after", "asks", "compensation")
+EVERY_FACT = "*"
+
+_LATER = (
+    "in_flight",
+    "starts_per_minute",
+    "burst",
+    "starts_at",
+    "starts_after",
+    "asks",
+    "compensation",
+    "facts",
+    "facts_hold",
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,9 @@ class Contract:
         starts_after: name of the argument with the seconds to wait from when the step's turn comes.
         asks: a person makes the effect by answering a form; the tool is never called (checkpoint/human_tasks.py).
         compensation: how a compensable effect is undone; None where only a person can.
+        facts: names of those of the receipt's facts that a resume packet quotes to an agent; EVERY_FACT, where the
+            step's own arguments say which facts are kept.
+        facts_hold: for so long such a fact counts as fresh once it was read; None where it does not change.
     """
 
     recovery: RecoveryClass
@@ -87,6 +102,8 @@ class Contract:
     starts_after: str = ""
     asks: bool = False
     compensation: Compensation | None = None
+    facts: tuple[str, ...] = ()
+    facts_hold: float | None = None
 
     @property
     def waits(self) -> bool:
@@ -105,8 +122,10 @@ class Contract:
             raise ValueError("deadline must be above 0, settle and key_lifetime at least 0 seconds, all finite")
 
         limits = [limit for limit in (self.in_flight, self.starts_per_minute, self.burst) if limit is not None]
+        if self.facts_hold is not None:
+            limits.append(self.facts_hold)
         if not all(math.isfinite(limit) and limit > 0 for limit in limits):
-            raise ValueError("in_flight, starts_per_minute and burst must be above 0 and finite, where they are given")
+            raise ValueError("limits and facts_hold must be above 0 and finite, where they are given")
 
     def to_json(self) -> dict[str, Any]:
         """The contract as JSON values, the form in which a tool version stores it.
@@ -115,6 +134,7 @@ class Contract:
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["compensation"] = asdict(self.compensation) if self.compensation else None
+        values["facts"] = list(self.facts)
         return {name: value for name, value in values.items() if value or name not in _LATER}
 
     @classmethod
@@ -126,6 +146,7 @@ class Contract:
                 "recovery": RecoveryClass(stored["recovery"]),
                 "reversibility": Reversibility(stored["reversibility"]),
                 "compensation": Compensation(**undo) if (undo := stored.get("compensation")) else None,
+                "facts": tuple(stored.get("facts", ())),
             }
         )
 

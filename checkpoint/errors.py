@@ -213,6 +213,16 @@ class TooManyFollowers(CheckpointError):
         super().__init__(message)
 
 
+class BudgetTooSmall(CheckpointError):
+    """What a resume packet must hold does not fit into the budget that was given; `needed` is in the same unit."""
+
+    code = "budget_too_small"
+
+    def __init__(self, needed: int) -> None:
+        self.needed = needed
+        super().__init__(f"The packet needs {needed} for what it must hold; ask for a larger budget.")
+
+
 class LeaseLost(CheckpointError):
     """The fence has moved: another worker or a person acts on the step now. Stop, write nothing."""
 

@@ -22,6 +22,19 @@ def one_transaction[**P, R](verb: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+def one_snapshot[**P, R](reading: Callable[P, R]) -> Callable[P, R]:
+    """Marks a reading of many rows: it sees all of them as they were at one moment, and holds nobody up."""
+
+    @wraps(reading)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with transaction.atomic(durable=True):
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            return reading(*args, **kwargs)
+
+    return run
+
+
 def require_transaction() -> None:
     """Raises unless a transaction is open. Helpers that write call this first."""
     if not connection.in_atomic_block:

@@ -33,6 +33,7 @@ _STATUS: Mapping[type[CheckpointError], int] = {
     errors.DecisionIncomplete: 422,
     errors.ActionIncomplete: 422,
     errors.KeyReused: 422,
+    errors.BudgetTooSmall: 422,
     errors.FilterInvalid: 400,
     errors.TooManyFollowers: 429,
 }

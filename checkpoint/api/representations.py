@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from checkpoint.models import Artifact, Attempt, Evidence, Step, ToolVersion, Workflow
+from checkpoint.models import Artifact, Attempt, Evidence, ResumePacket, Step, ToolVersion, Workflow
 
 
 @extend_schema_field({})
@@ -42,6 +42,9 @@ class WorkflowShown(serializers.ModelSerializer[Workflow]):
 
     url = serializers.HyperlinkedIdentityField(view_name="api:workflow", lookup_url_kwarg="workflow_id")
     steps_url = serializers.HyperlinkedIdentityField(view_name="api:steps", lookup_url_kwarg="workflow_id")
+    resume_packet_url = serializers.HyperlinkedIdentityField(
+        view_name="api:resume-packet", lookup_url_kwarg="workflow_id"
+    )
     team = serializers.SlugField(source="team.slug")
     policy_version = serializers.IntegerField(source="policy_version.number")
     submitted_by = serializers.CharField(source="submitted_by.username", default=None)
@@ -49,8 +52,8 @@ class WorkflowShown(serializers.ModelSerializer[Workflow]):
     class Meta:
         model = Workflow
         fields = (
-            "id", "url", "steps_url", "team", "kind", "goal", "constraints", "input_hash", "prompt_version",
-            "policy_version", "status", "version", "sealed", "winding_down", "submitted_by",
+            "id", "url", "steps_url", "resume_packet_url", "team", "kind", "goal", "constraints", "input_hash",
+            "prompt_version", "policy_version", "status", "version", "sealed", "winding_down", "submitted_by",
             "created_at", "updated_at", "agent_due_at", "ended_at",
         )  # fmt: skip
 
@@ -123,6 +126,30 @@ class EventShown(serializers.Serializer[Any]):
     subject = serializers.CharField()
     before = serializers.CharField(allow_blank=True)
     after = serializers.CharField(allow_blank=True)
+
+
+class PacketShown(serializers.ModelSerializer[ResumePacket]):
+    """A resume packet with its hash, which is taken over the canonical JSON (RFC 8785) of `packet`."""
+
+    packet = serializers.SerializerMethodField(help_text="docs/resume-packets.md tells its members.")
+    old = serializers.SerializerMethodField(help_text="Ids of the evidence in it whose declared time is over by now.")
+
+    class Meta:
+        model = ResumePacket
+        fields = (
+            "id", "workflow_id", "workflow_version", "budget", "counted_in", "sha256", "issued_to", "issued_at", "old",
+            "packet",
+        )  # fmt: skip
+
+    def get_packet(self, packet: ResumePacket) -> dict[str, Any]:
+        """By the context."""
+        found: dict[str, Any] = self.context["packet"]
+        return found
+
+    def get_old(self, packet: ResumePacket) -> list[str]:
+        """By the context, which the view asked the clock for."""
+        old: list[str] = self.context["old"]
+        return old
 
 
 class ToolShown(serializers.ModelSerializer[ToolVersion]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from checkpoint.api import events, index, plans, steps, tools, workflows
+from checkpoint.api import events, index, plans, resume_packets, steps, tools, workflows
 
 app_name = "api"
 
@@ -21,6 +21,16 @@ urlpatterns = [
     path("events/", events.TeamEvents.as_view(), name="events"),
     path("workflows/<uuid:workflow_id>/seal/", plans.Seal.as_view(), name="seal"),
     path("workflows/<uuid:workflow_id>/steps/", plans.Steps.as_view(), name="steps"),
+    path(
+        "workflows/<uuid:workflow_id>/resume-packet/",
+        resume_packets.CurrentPacket.as_view(),
+        name="resume-packet",
+    ),
+    path(
+        "workflows/<uuid:workflow_id>/resume-packet/<str:sha256>/",
+        resume_packets.IssuedPacket.as_view(),
+        name="issued-packet",
+    ),
     path("workflows/<uuid:workflow_id>/steps/<str:name>/edit/", steps.StepEdit.as_view(), name="edit"),
     path("steps/<uuid:step_id>/", steps.OneStep.as_view(), name="step"),
     path("steps/<uuid:step_id>/evidence/", steps.StepEvidence.as_view(), name="evidence"),

@@ -45,7 +45,12 @@ def etag(version: int) -> str:
 
 def versioned(request: Request, content: Any, version: int) -> Response:
     """The content with its ETag; 304 where If-None-Match says that the caller has it."""
-    tag = etag(version)
+    return tagged(request, content, str(version))
+
+
+def tagged(request: Request, content: Any, name: str) -> Response:
+    """As `versioned`, for content that something else than a number names."""
+    tag = f'"{name}"'
     named = [each.strip() for each in request.headers.get("If-None-Match", "").split(",")]
     response = Response(status=304) if tag in named else Response(content)
     response["ETag"] = tag

@@ -11,6 +11,7 @@ from checkpoint.console import (
     audit_views,
     compensation,
     downloads,
+    packet_page,
     people_views,
     views,
 )
@@ -23,6 +24,7 @@ urlpatterns = [
     path("workflows/<uuid:workflow_id>/", views.workflow, name="workflow"),
     path("workflows/<uuid:workflow_id>/abandonment/", abandonment.abandonment, name="abandonment"),
     path("workflows/<uuid:workflow_id>/input.txt", downloads.workflow_input, name="workflow_input"),
+    path("workflows/<uuid:workflow_id>/resume-packet/", packet_page.resume_packet, name="resume_packet"),
     path("workflows/<uuid:workflow_id>/artifacts/", artifact_views.artifacts_of, name="artifacts"),
     path("artifacts/<uuid:artifact_id>/", artifact_views.artifact, name="artifact"),
     path("artifacts/<uuid:artifact_id>/content", artifact_views.content, name="artifact_content"),

@@ -112,6 +112,7 @@ class Command(Model):
             can_verify=self.check is not None,
             where_to_look=self.where_to_look,
             link=self.link,
+            facts=("exit_code",),
         )
         when: dict[str, Any] = {"properties": {"command": {"const": self.name}}, "required": ["command"]}
         return Variant(f"{self.name}: {recovery.value}{', check' if self.check else ''}", contract, when)

@@ -106,6 +106,7 @@ class Account(MailServer):
             can_verify=self.can_be_asked,
             where_to_look=self.where_to_look or self._where(),
             link=self.link,
+            facts=("message_id", "folder", "copies", "recipients", "size"),
         )
         when: dict[str, Any] = {"properties": {"account": {"const": self.name}}, "required": ["account"]}
         return Variant(f"{self.name}: {recovery.value}{', lookup' if self.can_be_asked else ''}", contract, when)

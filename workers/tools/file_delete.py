@@ -85,6 +85,7 @@ class FileDelete:
             can_verify=True,
             where_to_look=f"Look for the file below the workers' folder ({SETTING}), and for what is left of it in "
             ".checkpoint-deleted there.",
+            facts=("path", "sha256", "size", "already_gone"),
         )
         return [Variant("delete", contract)]
 

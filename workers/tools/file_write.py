@@ -158,6 +158,7 @@ def _contract(reversibility: Reversibility) -> Contract:
         can_inspect=True,
         can_verify=True,
         where_to_look=f"Look at the file below the workers' folder ({SETTING}) and compare its SHA-256.",
+        facts=("path", "sha256", "size"),
     )
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Self
 from django.conf import settings
 from pydantic import Field, ValidationError, model_validator
 
-from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility, Variant
+from checkpoint.contracts import EVERY_FACT, Compensation, Contract, RecoveryClass, Reversibility, Variant
 from workers.tools.http_arguments import READS, URL, Model, SecretName
 
 SETTING = "CHECKPOINT_HTTP_PROVIDERS"
@@ -122,6 +122,7 @@ class Provider(Model):
             where_to_look=self.where_to_look,
             link=self.link,
             compensation=Compensation(undo.tool, undo.arguments) if undo else None,
+            facts=(EVERY_FACT,),
         )
 
     def _variant(self, words: list[str], contract: Contract, *, reads: bool) -> Variant:

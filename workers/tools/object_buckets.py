@@ -88,6 +88,7 @@ class Bucket(Model):
             can_verify=True,
             where_to_look=self.where_to_look or look,
             link=self.link,
+            facts=("bucket", "key", "etag", "version", "sha256", "size", "outcome", "gone"),
         )
 
 

@@ -42,6 +42,7 @@ class _Destination(Model):
             deadline=self.deadline_seconds,
             where_to_look=self.where_to_look or sentence,
             link=self.link,
+            facts=("destination", "routing_key", "stream", "status", "confirmed"),
         )
         when: dict[str, Any] = {"properties": {"destination": {"const": self.name}}, "required": ["destination"]}
         return Variant(f"{self.name}: opaque", contract, when)

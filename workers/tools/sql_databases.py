@@ -54,6 +54,7 @@ class Database(Model):
             can_verify=True,
             where_to_look=self.where_to_look or f"{table} done_at says when it was committed; without it, it was not.",
             link=self.link,
+            facts=("database", "rows", "at"),
         )
         when: dict[str, Any] = {"properties": {"database": {"const": self.name}}, "required": ["database"]}
         yield Variant(f"{self.name}: keyed, lookup, verify", contract, when)
