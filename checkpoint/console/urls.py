@@ -13,6 +13,7 @@ from checkpoint.console import (
     downloads,
     packet_page,
     people_views,
+    timeline,
     views,
 )
 
@@ -22,6 +23,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("workflows/", views.workflow_list, name="workflows"),
     path("workflows/<uuid:workflow_id>/", views.workflow, name="workflow"),
+    path("workflows/<uuid:workflow_id>/times/", timeline.timeline, name="timeline"),
     path("workflows/<uuid:workflow_id>/abandonment/", abandonment.abandonment, name="abandonment"),
     path("workflows/<uuid:workflow_id>/input.txt", downloads.workflow_input, name="workflow_input"),
     path("workflows/<uuid:workflow_id>/resume-packet/", packet_page.resume_packet, name="resume_packet"),

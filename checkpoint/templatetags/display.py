@@ -144,6 +144,19 @@ def moment(at: datetime | None, *, exact: bool = False) -> SafeString:
     return format_html(pattern, at.isoformat(), precise, shown)
 
 
+@register.filter
+def lasting(seconds: float) -> str:
+    """How long something took, in the two largest units that it has."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    size, unit, smaller, part = next(each for each in _LONG_UNITS if seconds >= each[0])
+    rest = int(seconds % size // smaller)
+    return f"{int(seconds // size)} {unit}" + (f" {rest} {part}" if rest else "")
+
+
+_LONG_UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
