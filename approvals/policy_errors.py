@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkpoint.errors import CheckpointError, Conflict, SubmissionInvalid
+from checkpoint.errors import Conflict, DecisionIncomplete, SubmissionInvalid
 
 
 class PolicyInvalid(SubmissionInvalid):
@@ -17,7 +17,7 @@ class PolicyUnchanged(Conflict):
     code = "policy_unchanged"
 
 
-class ActivationIncomplete(CheckpointError):
+class ActivationIncomplete(DecisionIncomplete):
     """The reason is missing or too long."""
 
     code = "activation_incomplete"

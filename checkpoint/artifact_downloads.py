@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -14,6 +12,7 @@ from checkpoint import artifacts
 from checkpoint.artifacts import UNKNOWN_TYPE
 from checkpoint.hostile_text import plain
 from checkpoint.models import Artifact
+from checkpoint.streamed import streamed
 
 
 def attachment(request: HttpRequest, artifact: Artifact, *, media_type: str = UNKNOWN_TYPE) -> StreamingHttpResponse:
@@ -29,7 +28,7 @@ def attachment(request: HttpRequest, artifact: Artifact, *, media_type: str = UN
         ArtifactMismatch: as `artifacts.chunks_of`.
     """
     chunks = artifacts.chunks_of(artifact)
-    body: Any = _asynchronous(chunks) if isinstance(request, ASGIRequest) else chunks
+    body: Any = streamed(chunks) if isinstance(request, ASGIRequest) else chunks
     headers = {
         "Content-Disposition": content_disposition_header(as_attachment=True, filename=plain(artifact.name)),
         "Content-Length": str(artifact.size),
@@ -38,10 +37,3 @@ def attachment(request: HttpRequest, artifact: Artifact, *, media_type: str = UN
         "Cache-Control": "private, no-store",
     }
     return StreamingHttpResponse(body, content_type=media_type, headers=headers)
-
-
-async def _asynchronous(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Django would read the whole of an ordinary iterator into memory before it sends the first byte."""
-    read = sync_to_async(lambda: next(chunks, None))
-    while (chunk := await read()) is not None:
-        yield chunk

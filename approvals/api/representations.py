@@ -6,8 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from approvals.models import Decision
-from checkpoint.models import Approval, Case
+from approvals.bulk import trail
+from approvals.models import BulkItem, BulkJob, Decision
+from checkpoint.models import Approval, Case, PolicyVersion
 from checkpoint.rulings import ApprovalRule
 from checkpoint.states import Decision as DecisionKind
 
@@ -124,3 +125,75 @@ class Answered(serializers.Serializer[Any]):
     person_name = serializers.CharField()
     at = serializers.DateTimeField()
     workflow_status = serializers.CharField()
+
+
+class PolicyInList(serializers.ModelSerializer[PolicyVersion]):
+    """A version of the policy without its text."""
+
+    url = serializers.HyperlinkedIdentityField(
+        view_name="approvals-api:policy", lookup_field="number", lookup_url_kwarg="number"
+    )
+
+    class Meta:
+        model = PolicyVersion
+        fields = ("number", "url", "sha256", "reason", "author", "created_at")
+
+
+class PolicyShown(PolicyInList):
+    """A version with its text."""
+
+    text = serializers.SerializerMethodField(help_text="YAML, as its author wrote it.")
+
+    class Meta(PolicyInList.Meta):
+        fields = (*PolicyInList.Meta.fields, "text")  # type: ignore[assignment]  # a longer tuple
+
+    def get_text(self, version: PolicyVersion) -> str:
+        """By the context."""
+        text: str = self.context["text"]
+        return text
+
+
+class PolicyChange(serializers.Serializer[Any]):
+    """Open steps of one tool that would be judged otherwise."""
+
+    tool = serializers.CharField()
+    differences = serializers.ListField(child=serializers.CharField())
+    steps = serializers.IntegerField()
+    workflows = serializers.ListField(child=serializers.UUIDField(), help_text="The newest of them.")
+
+
+class PolicyTried(serializers.Serializer[Any]):
+    """What a policy would change for the open work."""
+
+    compared_with = serializers.IntegerField(help_text="The version in force; an activation names it as `seen`.")
+    warnings = serializers.ListField(child=serializers.CharField())
+    looked_at = serializers.IntegerField(help_text="Open steps that were compared.")
+    complete = serializers.BooleanField(help_text="Whether these are all.")
+    changes = PolicyChange(many=True)
+
+
+class BulkJobShown(serializers.ModelSerializer[BulkJob]):
+    """One answer to many questions; `totals` has how many items came to which result."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="approvals-api:bulk-job", lookup_url_kwarg="job_id")
+    items_url = serializers.HyperlinkedIdentityField(view_name="approvals-api:bulk-items", lookup_url_kwarg="job_id")
+    totals = serializers.SerializerMethodField()
+
+    class Meta:
+        model = BulkJob
+        fields = (
+            "id", "url", "items_url", "kind", "reason", "status", "person_name", "matched", "count", "cap", "totals",
+            "frozen_at", "started_at", "ended_at", "aborted_by",
+        )  # fmt: skip
+
+    def get_totals(self, job: BulkJob) -> dict[str, int]:
+        """As the trail counts them."""
+        return trail.totals(job).as_json()
+
+
+class BulkItemShown(serializers.ModelSerializer[BulkItem]):
+    """One item, and what became of it."""
+
+    class Meta:
+        model = BulkItem
+        fields = ("number", "case_id", "approval_id", "step_version", "arguments_hash", "result", "message", "at")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from approvals.bulk.states import ANSWERS
 from checkpoint.states import Decision
 
 _REASON = {"type": "string", "description": "Why; kept in the audit trail."}
@@ -16,6 +17,21 @@ def _body(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"application/json": schema}
 
 
+POLICY_TEXT = _body(["text"], text={"type": "string", "description": "YAML, as docs/policies.md describes it."})
+POLICY = _body(
+    ["text", "reason", "seen"],
+    text={"type": "string", "description": "YAML, as docs/policies.md describes it."},
+    reason=_REASON,
+    seen={"type": "integer", "description": "Number of the version in force that it was compared with."},
+)
+_IDS = {"type": "array", "items": {"type": "string", "format": "uuid"}}
+BULK_JOB = _body(
+    ["kind", "reason"],
+    kind={"type": "string", "enum": [kind.value for kinds in ANSWERS.values() for kind in kinds]},
+    reason=_REASON,
+    cases=_IDS,
+    approvals=_IDS,
+)
 CASE_ANSWER = _body(
     ["kind", "reason", "step_version"],
     kind={"type": "string", "enum": [kind.value for kind in Decision if kind not in _ON_REQUESTS]},

@@ -28,6 +28,7 @@ _STATUS: Mapping[type[CheckpointError], int] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.BytesNotKept: 409,
     errors.ArtifactTooLarge: 413,
     errors.SubmissionInvalid: 422,
     errors.DecisionIncomplete: 422,

@@ -107,11 +107,29 @@ class EvidenceShown(serializers.ModelSerializer[Evidence]):
 
 
 class ArtifactShown(serializers.ModelSerializer[Artifact]):
-    """An artifact's row; its bytes are elsewhere."""
+    """An artifact's row. Name and media type are what somebody claimed."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:artifact", lookup_url_kwarg="artifact_id")
+    content_url = serializers.HyperlinkedIdentityField(view_name="api:artifact-content", lookup_url_kwarg="artifact_id")
 
     class Meta:
         model = Artifact
-        fields = ("id", "name", "media_type", "sha256", "size", "created_at")
+        fields = ("id", "url", "workflow_id", "name", "media_type", "sha256", "size", "content_url", "created_at")
+
+
+class AuditEntryShown(serializers.Serializer[Any]):
+    """One link of a chain."""
+
+    stream = serializers.UUIDField(source="row.stream_id")
+    stream_name = serializers.CharField(source="row.stream.name")
+    seq = serializers.IntegerField(source="row.seq")
+    at = serializers.DateTimeField(source="row.at")
+    actor = serializers.CharField(source="row.actor")
+    channel = serializers.CharField(source="row.channel")
+    verb = serializers.CharField(source="row.verb")
+    text = serializers.CharField(source="row.text", help_text="Exactly what was hashed.")
+    hash = serializers.CharField(source="row.hash")
+    intact = serializers.BooleanField(help_text="Whether the text is still the one that was hashed.")
 
 
 class EventShown(serializers.Serializer[Any]):

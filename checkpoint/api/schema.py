@@ -48,6 +48,7 @@ APPENDED: dict[str, Any] = {
 IF_MATCH = OpenApiParameter(
     "If-Match", location=OpenApiParameter.HEADER, description="The version that was seen, as its ETag."
 )
+NOTHING: dict[str, Any] = {"application/json": {"type": "object", "additionalProperties": False}}
 RESUMPTION: dict[str, Any] = {
     "application/json": {
         "type": "object",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from checkpoint.api import events, index, plans, resume_packets, steps, tools, workflows
+from checkpoint.api import artifacts, audit, events, index, plans, resume_packets, steps, tools, workflows
 
 app_name = "api"
 
@@ -35,6 +35,12 @@ urlpatterns = [
     path("steps/<uuid:step_id>/", steps.OneStep.as_view(), name="step"),
     path("steps/<uuid:step_id>/evidence/", steps.StepEvidence.as_view(), name="evidence"),
     path("steps/<uuid:step_id>/compensation/", steps.Compensation.as_view(), name="compensation"),
+    path("workflows/<uuid:workflow_id>/artifacts/", artifacts.Artifacts.as_view(), name="artifacts"),
+    path("artifacts/<uuid:artifact_id>/", artifacts.OneArtifact.as_view(), name="artifact"),
+    path("artifacts/<uuid:artifact_id>/content/", artifacts.ArtifactContent.as_view(), name="artifact-content"),
+    path("audit/", audit.Audit.as_view(), name="audit"),
+    path("audit/export/", audit.AuditExport.as_view(), name="audit-export"),
+    path("audit/<uuid:stream>/<int:seq>/", audit.OneAuditEntry.as_view(), name="audit-entry"),
     path("tools/", tools.Tools.as_view(), name="tools"),
     path("tools/<str:name>/", tools.OneTool.as_view(), name="tool"),
 ]

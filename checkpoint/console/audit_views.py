@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields
-from itertools import islice
+from itertools import batched
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -21,6 +19,7 @@ from checkpoint.audit_formats import CONTENT_TYPES, FORMATS
 from checkpoint.audit_search import Found, Place
 from checkpoint.errors import FilterInvalid
 from checkpoint.pages import page
+from checkpoint.streamed import streamed
 
 _LINES = 500
 _CHANNELS = ("console", "command", "api", "engine", "shell")
@@ -80,15 +79,8 @@ def export(request: HttpRequest) -> HttpResponseBase:
     person: Any = request.user
     narrowed = read_filter(_given(request.GET))
     records = audit_export.export(narrowed, person=person, actor=occasions.current().actor())
-    lines = FORMATS[form](records)
-    body: Any = _asynchronous(lines) if isinstance(request, ASGIRequest) else lines
+    lines = ("".join(some) for some in batched(FORMATS[form](records), _LINES))
+    body: Any = streamed(lines) if isinstance(request, ASGIRequest) else lines
     name = f"audit-{timezone.now():%Y%m%dT%H%M%SZ}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
     return StreamingHttpResponse(body, content_type=CONTENT_TYPES[form], headers=headers)
-
-
-async def _asynchronous(lines: Iterator[str]) -> AsyncIterator[str]:
-    """Django would read the whole of an ordinary iterator into memory before it sends the first byte."""
-    read = sync_to_async(lambda: "".join(islice(lines, _LINES)))
-    while part := await read():
-        yield part

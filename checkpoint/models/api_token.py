@@ -17,6 +17,7 @@ class Scope(models.TextChoices):
     SUBMIT = "submit", "Submit workflows, change and end them"
     DECIDE = "decide", "Answer cases and requests for approval"
     AUDIT = "audit", "Search the audit trail"
+    POLICY = "policy", "Put policies in force"
 
 
 class ApiToken(models.Model):
