@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench explore simulate
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench load explore simulate
 
 up:
 	$(RUNTIME)
@@ -54,6 +54,11 @@ vendor:
 bench:
 	$(DEVELOPMENT)
 	@$(PYTHON_ENV)/python -m bench
+
+# Submissions over HTTP while clients hang up and a web process is killed; counts that none is lost or doubled.
+load:
+	$(DEVELOPMENT)
+	@$(PYTHON_ENV)/python -m bench.load
 
 # Kills a worker at every durable boundary and every pair of them; docs/proof.md says what that covers.
 explore:

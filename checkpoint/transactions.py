@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from psycopg_pool import PoolTimeout
 
 
 def one_transaction[**P, R](verb: Callable[P, R]) -> Callable[P, R]:
@@ -41,3 +42,8 @@ def require_transaction() -> None:
         raise transaction.TransactionManagementError(
             "this helper writes and must be called inside a verb's transaction"
         )
+
+
+def no_connection_free(error: BaseException | None) -> bool:
+    """Whether a web process had more requests at once than its connections could serve: nothing was done."""
+    return isinstance(error, OperationalError) and isinstance(error.__cause__, PoolTimeout)

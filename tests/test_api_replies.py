@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from checkpoint import kept_replies
+from checkpoint.api.bodies import JsonDocument
+from checkpoint.api.problems import BodyIncomplete
 from checkpoint.errors import RequestUnderWay
 from checkpoint.kept_replies import Held, Reply
 from checkpoint.models import KeptReply, Workflow
@@ -155,3 +159,19 @@ def test_a_key_is_short_and_printable(api: Api) -> None:
     answered = api.post("workflows/", driver.document(), key="x" * 256)
     assert (answered.status_code, answered.json()["code"]) == (422, "action_incomplete")
     assert json.loads(answered.content)["detail"].startswith("Idempotency-Key: ")
+
+
+def test_who_hangs_up_is_no_fault_of_ours() -> None:
+    """The server closes the body under whoever still reads it: no error in the log, nothing held."""
+    body = io.BytesIO(b"{}")
+    body.close()
+    with pytest.raises(BodyIncomplete):
+        JsonDocument().parse(body)
+
+
+def test_an_answered_request_costs_no_further_statement(api: Api) -> None:
+    """Nothing is let go of what was answered: the reply's own transaction is the last one."""
+    with CaptureQueriesContext(connection) as statements:
+        api.post("workflows/", driver.document(), key="a")
+    assert [one["sql"] for one in statements.captured_queries].count("COMMIT") == 2
+    assert KeptReply.objects.get().status == 201

@@ -10,7 +10,7 @@ from typing import IO, Any
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from checkpoint.api.problems import BodyTooLarge
+from checkpoint.api.problems import BodyIncomplete, BodyTooLarge
 from checkpoint.documents import LARGEST_DOCUMENT, Document, Format, read_document
 from checkpoint.errors import Fault, SubmissionInvalid
 from checkpoint.members import Members
@@ -34,12 +34,20 @@ class _DocumentParser(BaseParser):
     def parse(  # type: ignore[override]  # the framework hands on whatever a parser returns
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Body:
-        """Raises SubmissionInvalid where it is no document, BodyTooLarge where it is more than one may send."""
-        data = stream.read(LARGEST_DOCUMENT + 1)
+        """Raises SubmissionInvalid where it is no document, BodyTooLarge or BodyIncomplete where it cannot be had."""
+        data = _read(stream)
         if len(data) > LARGEST_DOCUMENT:
             raise BodyTooLarge(f"The body has more than {LARGEST_DOCUMENT} bytes (8 MiB). Send less at once.")
         digest = hashlib.sha256(data).hexdigest()
         return Body(read_document(data, self.format), digest)
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    """As much as may be sent and one byte. Of a caller that hangs up, the server closes the stream under its reader."""
+    try:
+        return stream.read(LARGEST_DOCUMENT + 1)
+    except (OSError, ValueError) as error:
+        raise BodyIncomplete from error
 
 
 class JsonDocument(_DocumentParser):

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from checkpoint import errors, occasions
 from checkpoint.errors import CheckpointError, SubmissionInvalid
+from checkpoint.transactions import no_connection_free
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,14 @@ class BodyTooLarge(exceptions.APIException):
     default_code = "body_too_large"
 
 
+class BodyIncomplete(exceptions.APIException):
+    """The connection ended before the body did: nobody is there to read this, and nothing was done."""
+
+    status_code = 400
+    default_code = "body_incomplete"
+    default_detail = "The connection ended before the request did. Nothing was done; send it again under the same key."
+
+
 def answer(error: Exception, context: Mapping[str, Any]) -> Response:
     """The problem that an error is; one that nobody foresaw is logged and answered with 500."""
     match error:
@@ -80,6 +89,14 @@ def answer(error: Exception, context: Mapping[str, Any]) -> Response:
             return problem(403, "forbidden", "Your account lacks the right for this.")
         case RequestDataTooBig():
             return problem(413, BodyTooLarge.default_code, str(error))
+    return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> Response:
+    if no_connection_free(error):
+        answered = problem(503, "busy", "Too many requests at once, and nothing was done. Send it again in a moment.")
+        answered["Retry-After"] = "1"
+        return answered
     log.error("%s", error, exc_info=error)
     return problem(500, "broken", _BROKEN)
 

@@ -44,8 +44,9 @@ def once[V, **P](
             return _response(held, replayed=True)
         try:
             return _response(handler(view, request, _keeper(held), *args, **kwargs), replayed=False)
-        finally:
-            kept_replies.let_go(held)  # of a request that was answered, nothing is left to let go
+        except BaseException:  # its reply, if it kept one, is undone with its transaction
+            kept_replies.let_go(held)
+            raise
 
     return post
 

@@ -92,6 +92,7 @@ _PROBLEM_TEXTS = {
     415: "The body is of a kind that is not read here.",
     422: "The body has faults, or the Idempotency-Key came with another request.",
     429: "Too many requests; Retry-After says when.",
+    503: "Too many requests at once, and nothing was done; Retry-After says when.",
 }
 PROBLEMS: dict[Any, Any] = {
     (status, MEDIA_TYPE): OpenApiResponse(ProblemShown, description=text) for status, text in _PROBLEM_TEXTS.items()

@@ -67,9 +67,17 @@ def _write_once(file: Path, content: str) -> None:
         draft.unlink()
 
 
-def database(url: str) -> dict[str, Any]:
-    """Django's settings for `postgresql://user:password@host:port/name?option=value`; options go to libpq."""
+POOL_PATIENCE_SECONDS = 10.0  # for so long a request waits for one of its process's connections
+
+
+def database(url: str, *, pool: int = 0) -> dict[str, Any]:
+    """Django's settings for `postgresql://user:password@host:port/name?option=value`; options go to libpq.
+
+    Args:
+        pool: the most connections of one process, shared by its threads; 0 for one for each thread.
+    """
     parts = urlsplit(url)
+    shared = {"min_size": 1, "max_size": pool, "timeout": POOL_PATIENCE_SECONDS}
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -77,7 +85,8 @@ def database(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": dict(parse_qsl(parts.query)),
+        "OPTIONS": dict(parse_qsl(parts.query)) | ({"pool": shared} if pool else {}),
+        "CONN_HEALTH_CHECKS": bool(pool),
     }
 
 

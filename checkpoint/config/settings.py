@@ -23,7 +23,11 @@ DATABASE_OWNER_URL = environment.text("DATABASE_OWNER_URL", DATABASE_URL)
 DATABASE_DIRECT_URL = environment.text("DATABASE_DIRECT_URL", DATABASE_URL)
 CHECKPOINT_AS_OWNER = environment.flag("CHECKPOINT_AS_OWNER")
 CHECKPOINT_APP_ROLE = environment.text("CHECKPOINT_APP_ROLE", environment.database(DATABASE_URL)["USER"])
-DATABASES = {"default": environment.database(DATABASE_OWNER_URL if CHECKPOINT_AS_OWNER else DATABASE_URL)}
+# A web process answers each request on a thread of its own: without a pool, a rush takes every connection there is.
+DATABASE_POOL = int(environment.text("CHECKPOINT_DATABASE_POOL", "0"))
+DATABASES = {
+    "default": environment.database(DATABASE_OWNER_URL if CHECKPOINT_AS_OWNER else DATABASE_URL, pool=DATABASE_POOL)
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 BROKER_URL = environment.text("BROKER_URL")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
@@ -9,6 +11,7 @@ from django.shortcuts import render
 
 from checkpoint import occasions
 from checkpoint.pages import is_htmx
+from checkpoint.transactions import no_connection_free
 
 _TITLES = {
     400: "The request makes no sense",
@@ -17,6 +20,7 @@ _TITLES = {
     404: "There is no such thing",
     413: "That is too much",
     405: "This address does not do that",
+    503: "Too many at once",
     500: "Something broke on our side",
 }
 _FOR_LACK_OF_RIGHT = {401, 403, 404}
@@ -58,5 +62,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500."""
+    """500; 503 where a rush left no connection to the database for this request."""
+    if no_connection_free(sys.exception()):
+        told = refuse(request, 503, "Nothing was done. Wait a moment, then try again.")
+        told["Retry-After"] = "1"
+        return told
     return refuse(request, 500, "It was logged. What you did may have been recorded: load the page again to see.")
