@@ -36,3 +36,10 @@ def any_has(tool: str) -> bool:
             "SELECT EXISTS (SELECT FROM checkpoint_workerprocess WHERE ended_at IS NULL AND %s = ANY(tools))", [tool]
         )
         return bool(cursor.fetchone()[0])
+
+
+def tools_of_all() -> frozenset[str]:
+    """The tools, as name@version, that the processes can run that have not ended."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT unnest(tools) FROM checkpoint_workerprocess WHERE ended_at IS NULL")
+        return frozenset(tool for (tool,) in cursor.fetchall())

@@ -23,7 +23,7 @@ LONGEST_SEARCH = 200
 
 
 @require_safe
-def overview(request: HttpRequest) -> HttpResponse:
+def home(request: HttpRequest) -> HttpResponse:
     """What needs people comes first."""
     return redirect("review")
 

@@ -36,6 +36,12 @@ def pages(story: Story) -> dict[str, str]:
         "workflows": "/workflows/",
         "nothing": "/workflows/?search=nothing+like+it",
         "workflow": f"/workflows/{story.refund.pk}/",
+        "times": f"/workflows/{story.refund.pk}/times/",
+        "overview": "/overview/",
+        "tools": "/tools/",
+        "tool": "/tools/card.charge/",
+        "searched": "/review/?search=order&tool=card.charge",
+        "no match": "/review/?list=done&search=nothing",
         "refusal": "/nowhere/",
     }
 
@@ -54,6 +60,22 @@ def test_axe_finds_nothing(visit: Visit, story: Story, scheme: str, screen: dict
             closed.click()
         assert violations(page) == [], name
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
+
+
+@pytest.mark.parametrize("screen", [{}, PHONE], ids=["laptop", "phone"])
+def test_axe_finds_nothing_on_the_page_of_tokens(visit: Visit, story: Story, screen: dict[str, Any]) -> None:
+    admin = factories.person("adam", groups=["Admin"])
+    page = visit(admin, "/tokens/", color_scheme="dark", bypass_csp=True, **screen)
+    page.get_by_text("Issue a token").click()
+    page.get_by_label("Account").fill("adam")
+    page.get_by_label("What will use it").fill("a script")
+    page.get_by_label("Reason").fill("To try it.")
+    page.get_by_role("button", name="Issue").click()
+    expect(page.get_by_text("This is shown only now.")).to_be_visible()
+    for closed in page.locator("summary").all():
+        closed.click()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("javascript", [True, False], ids=["javascript", "without"])
