@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,9 @@ class Valkey:
             return found
 
 
-@pytest.fixture(scope="session")
-def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
-    """One server for the session."""
-    port, folder = free_port(), tmp_path_factory.mktemp("valkey")
+@contextmanager
+def running_valkey(folder: Path, port: int) -> Iterator[Valkey]:
+    """A server of its own."""
     options = {"port": port, "bind": "127.0.0.1", "requirepass": PASSWORD, "save": "", "dir": folder}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     process = subprocess.Popen([str(get_binary_path()), *words], stdout=subprocess.DEVNULL)
@@ -58,6 +57,13 @@ def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
     finally:
         process.terminate()
         process.wait(START_SECONDS)
+
+
+@pytest.fixture(scope="session")
+def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    """One server for the session."""
+    with running_valkey(tmp_path_factory.mktemp("valkey"), free_port()) as server:
+        yield server
 
 
 @pytest.fixture
@@ -96,12 +102,11 @@ class RabbitMqServer:
             return connection.channel().basic_get(QUEUE, no_ack=True)
 
 
-@pytest.fixture(scope="session")
-def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMqServer]:
-    """One server for the session."""
+@contextmanager
+def running_rabbitmq(folder: Path, port: int) -> Iterator[RabbitMqServer]:
+    """A server of its own; skips where it is not installed."""
     if not _RABBITMQ:
         pytest.skip("RabbitMQ is not installed (Debian: apt-get install rabbitmq-server)")
-    folder, port = tmp_path_factory.mktemp("rabbitmq"), free_port()
     environment = _rabbitmq_environment(folder, port)
     with (folder / "output").open("ab") as output:
         process = subprocess.Popen([_RABBITMQ], env=environment, stdout=output, stderr=output, cwd=folder)
@@ -115,6 +120,13 @@ def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMqServe
         process.terminate()
         process.wait(START_SECONDS)
         subprocess.run(["epmd", "-port", environment["ERL_EPMD_PORT"], "-kill"], stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMqServer]:
+    """One server for the session."""
+    with running_rabbitmq(tmp_path_factory.mktemp("rabbitmq"), free_port()) as server:
+        yield server
 
 
 def _rabbitmq_environment(folder: Path, port: int) -> dict[str, str]:

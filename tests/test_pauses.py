@@ -86,6 +86,20 @@ def test_s41_a_workflow_whose_doorbell_was_lost_is_found_by_the_sweeper(system: 
     assert system.rest(workflow).status == WorkflowStatus.COMPLETED
 
 
+def test_s41_the_broker_emptied_again_and_again_under_load_loses_nothing(system: Rig) -> None:
+    """Doorbells and sweeps alike, each time that more of them have completed."""
+    workflows = [system.submit(*(kind.step(system.sandbox) for kind in ALL)) for _ in range(10)]
+    done = Workflow.objects.filter(pk__in=[w.pk for w in workflows], status=WorkflowStatus.COMPLETED)
+    completed = 0
+    while completed < len(workflows):
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM pgmq.q_checkpoint")
+        completed = wait_for(lambda: (now := done.count()) > completed and now, 45)  # noqa: B023 (run at once)
+    for workflow in workflows:
+        for kind in ALL:
+            assert kind.count(system.sandbox, system.step(workflow, kind.name)) == 1
+
+
 def test_a_hidden_effect_is_never_completed_and_becomes_a_question(system: Rig) -> None:
     system.sandbox.fault("hide_effect", KEYED_LOOKED_UP.path)
     workflow = system.rest(system.submit(KEYED_LOOKED_UP.step(system.sandbox)))

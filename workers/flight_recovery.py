@@ -45,6 +45,8 @@ def tell_of_the_dead() -> None:
             with _locked(file) as descriptor:
                 if descriptor is not None and _told(file, descriptor):
                     file.unlink(missing_ok=True)
+        except FileNotFoundError:
+            continue  # somebody else has told it in this moment
         except OSError as error:
             log.warning("the flight recorder %s cannot be read: %s", file.name, error)
 

@@ -1,7 +1,8 @@
 """Where a worker process can be cut: every durable boundary, found by watching and not by naming.
 
 Installed in a worker process of its own, just forked. Watched are the commits of its loop, every edge of a call, every
-request that its hands send, its arrival and its answer, and every file that they rename, link or remove.
+request that its hands send, its arrival and its answer, every statement that they send to a foreign database, every
+program that they start, and every file that they rename, link or remove.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import psycopg
 from django.db import connection
 
 from checkpoint import crash_points
@@ -45,6 +48,7 @@ class Boundaries:
         self._cut = cut
         self._count = 0
         self._guard = threading.Lock()
+        self._sent = threading.local()
 
     def install(self) -> None:
         """Watches this process, for ever."""
@@ -52,6 +56,8 @@ class Boundaries:
         self._watch_points()
         self._watch_sockets()
         self._watch_files()
+        self._watch_programs()
+        self._watch_databases()
 
     def reach(self, name: str) -> None:
         """One boundary. Here the process may end, by SIGKILL."""
@@ -94,10 +100,17 @@ class Boundaries:
 
     def _sending(self, send: Callable[..., Any], *args: Any) -> Any:
         self.reach("request/before_send")
+        self._sent.something = True
         return send(*args)
 
     def _receiving(self, receive: Callable[..., Any], *args: Any) -> Any:
-        """What can be read was done by the provider; until it is read nobody here knows."""
+        """What can be read was done by the provider; until it is read nobody here knows.
+
+        Only the first bytes after something was sent tell more than was known before.
+        """
+        if not getattr(self._sent, "something", False):
+            return receive(*args)
+        self._sent.something = False
         select.select([args[0]], [], [], 10)
         self.reach("request/arrived")
         received = receive(*args)
@@ -116,6 +129,28 @@ class Boundaries:
             return done
 
         return around
+
+    def _watch_programs(self) -> None:
+        """One that was started has ended before anybody here looks at it."""
+
+        def starting(start: Callable[..., None], program: Any, *args: Any, **more: Any) -> None:
+            self.reach("program/before_start")
+            start(program, *args, **more)
+            os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+            self.reach("program/ended")
+
+        self._wrap(subprocess.Popen, "__init__", starting)
+
+    def _watch_databases(self) -> None:
+        """Foreign ones: psycopg's bytes do not go through Python's sockets."""
+
+        def waiting(wait: Callable[..., Any], *args: Any, **more: Any) -> Any:
+            self.reach("database/before_send")
+            answer = wait(*args, **more)
+            self.reach("database/answered")
+            return answer
+
+        self._wrap(psycopg.Connection, "wait", waiting)
 
     def _wrap(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
         """Only what the hands do counts: the outside world is theirs."""

@@ -18,10 +18,11 @@ from typing import Any
 
 import psycopg
 from django.db import connections
+from django.db.models import Min
 
-from checkpoint.models import Workflow
 from tests.proof.boundaries import Boundaries
 from tests.proof.moved_time import move_to
+from tests.proof.persons import Person, of_run
 from tests.sandbox_driver import wait_for
 from workers import process as composition
 from workers import sweeper
@@ -52,10 +53,11 @@ class Birthplace:
     without: Callable[[], None] | None = None
 
 
-def live(born: Birthplace, workflow_id: uuid.UUID, *, cut: int) -> list[str]:
-    """Lets a worker process live on a workflow, to its cut or until nothing is left to do.
+def live(born: Birthplace, submitted: list[uuid.UUID], person: Person, *, cut: int) -> list[str]:
+    """Lets a worker process live on the workflows of a run, to its cut or until nothing is left to do.
 
     Args:
+        person: acts when nothing is left to do otherwise.
         cut: number of the boundary at which it is killed; 0 for none.
 
     Returns:
@@ -68,7 +70,7 @@ def live(born: Birthplace, workflow_id: uuid.UUID, *, cut: int) -> list[str]:
     if pid == 0:
         code = FAILED
         try:
-            _live(born, workflow_id, cut)
+            _live(born, submitted, person, cut)
             code = 0
         finally:
             os._exit(code)  # what its parent would do afterwards is not for the child
@@ -81,14 +83,14 @@ def live(born: Birthplace, workflow_id: uuid.UUID, *, cut: int) -> list[str]:
     return born.trace.read_text().split() + ([END] if os.WIFEXITED(status) else [])
 
 
-def _live(born: Birthplace, workflow_id: uuid.UUID, cut: int) -> None:
+def _live(born: Birthplace, submitted: list[uuid.UUID], person: Person, cut: int) -> None:
     try:
         _leave_parents_connections()
         threading.excepthook = lambda failed: _tell_and_end(born.trace, failed)
         if born.without:
             born.without()
         Boundaries(os.open(born.trace, os.O_WRONLY | os.O_APPEND), cut).install()
-        _work(_process(born.tools), workflow_id, born.owner_url)
+        _work(_process(born.tools), submitted, person, born.owner_url)
     except BaseException:
         born.trace.with_suffix(".error").write_text(traceback.format_exc())
         raise
@@ -117,15 +119,16 @@ def _process(tools: dict[str, Tool]) -> composition.Process:
     return composition.Process()
 
 
-def _work(process: composition.Process, workflow_id: uuid.UUID, owner_url: str) -> None:
+def _work(process: composition.Process, submitted: list[uuid.UUID], person: Person, owner_url: str) -> None:
     for _ in range(MOST_ROUNDS):
         sweeper.sweep()
         process.engine.run_until_idle()
-        wake_at = Workflow.objects.values_list("wake_at", flat=True).get(pk=workflow_id)
-        if wake_at is None:
+        wake_at = of_run(submitted).aggregate(Min("wake_at"))["wake_at__min"]
+        if wake_at is not None:
+            move_to(wake_at, owner_url)
+        elif not person(submitted):
             return
-        move_to(wake_at, owner_url)
-    raise AssertionError(f"it never comes to rest: {Workflow.objects.get(pk=workflow_id)}")
+    raise AssertionError(f"it never comes to rest: {list(of_run(submitted))}")
 
 
 def _wait_until_gone(owner_url: str) -> None:

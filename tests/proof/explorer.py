@@ -14,21 +14,22 @@ from checkpoint import leases
 from checkpoint.contracts import RecoveryClass
 from checkpoint.documents import read_document
 from checkpoint.doorbell import rung
-from checkpoint.models import Case, Step, Team, Workflow
-from checkpoint.people import Actor
+from checkpoint.models import Case, Step, Team
 from checkpoint.plans import parse_plan
 from checkpoint.states import CaseReason
 from checkpoint.tool_versions import newest_tools
 from checkpoint.workflows import submit
+from tests.approval_driver import in_force
 from tests.proof.boundaries import places_of_points
 from tests.proof.cut_worker import END, Birthplace, live
-from tests.proof.invariants import Violation, violations
-from tests.proof.subjects import Outside, Subject
+from tests.proof.invariants import Violation, no_more_in_flight_than_allowed, violations
+from tests.proof.outside import Outside
+from tests.proof.persons import ACTOR, Person, of_run
+from tests.proof.subjects import SUBJECTS, Subject
 from workers import doorbell, flight_recovery, publishing
 from workers.registry import discover
 from workers.tools import http_exchange
 
-ACTOR = Actor(name="explorer", channel="command")
 SENDING, ANSWERED = "call/sending@", ("call/answered@", "after_call/execute@")
 Without = Callable[[], None] | None
 
@@ -115,6 +116,8 @@ class Run:
 
     def could_be_known(self, case: Case) -> str:
         """Only an opaque call that a kill left in mid-air is a question."""
+        if case.reason == CaseReason.HUMAN_TASK:
+            return "" if case.step.tool_version.contract(case.step.variant).asks else "it is no task for a person"
         if case.reason != CaseReason.OUTCOME_UNKNOWN:
             return "nothing went wrong but the death of workers"
         if case.step.tool_version.contract(case.step.variant).recovery is not RecoveryClass.OPAQUE:
@@ -150,6 +153,7 @@ class Explorer:
         self._team = Team.objects.get(slug="default")
         publishing.publish(self._born.tools.values())
         self._tools = newest_tools()
+        _limit()
 
     def explore(self, subject: Subject, part: Part = EVERYTHING) -> None:
         """Every boundary of a subject, and every boundary of what recovers from each; or a part of them."""
@@ -167,15 +171,16 @@ class Explorer:
         self.counts.seconds += time.monotonic() - begun
 
     def run(self, subject: Subject, cuts: Cuts) -> Run:
-        """One workflow: the first worker to its cut, the second to its cut, a third to the end."""
+        """What one run submits: the first worker to its cut, the second to its cut, a third to the end."""
         run = Run(self.outside)
         self._tidy_up()
-        workflow = self._submit(subject)
+        submitted = self._submit(subject)
         for cut in self._lives(cuts):
-            run.lives.append(self._live(workflow, cut))
-            self._look_outside(workflow)
-        run.found = violations([workflow.pk], run, quiescent=True)
-        run.questions = Case.objects.filter(workflow=workflow).count()
+            run.lives.append(self._live(submitted, subject.person, cut))
+            run.found += self._look_outside(subject, submitted)
+        workflows = [workflow.pk for workflow in of_run(submitted)]
+        run.found += violations(workflows, run, quiescent=True)
+        run.questions = Case.objects.filter(workflow__in=workflows).exclude(reason=CaseReason.HUMAN_TASK).count()
         self._count(subject, cuts, run)
         return run
 
@@ -183,26 +188,29 @@ class Explorer:
         yield from (cut for cut in (cuts.first, cuts.second) if cut)
         yield 0
 
-    def _live(self, workflow: Workflow, cut: int) -> list[str]:
-        life = live(self._born, workflow.pk, cut=cut)
+    def _live(self, submitted: list[uuid.UUID], person: Person, cut: int) -> list[str]:
+        life = live(self._born, submitted, person, cut=cut)
         self.counts.missed += bool(cut) and life[-1] == END
         return life
 
-    def _look_outside(self, workflow: Workflow) -> None:
+    def _look_outside(self, subject: Subject, submitted: list[uuid.UUID]) -> list[Violation]:
         """After every life, so that a file that was written twice is seen twice."""
-        for step in workflow.steps.select_related("tool_version"):
+        steps = Step.objects.filter(workflow__in=of_run(submitted)).select_related("tool_version")
+        for step in steps:
             self.outside.effects(step)
+        return list(no_more_in_flight_than_allowed({steps[0].tool_version.name: subject.in_flight}))
 
     def _tidy_up(self) -> None:
         """What earlier runs left behind is no business of this one."""
         flight_recovery.tell_of_the_dead()
         leases.end_dead_processes()
 
-    def _submit(self, subject: Subject) -> Workflow:
+    def _submit(self, subject: Subject) -> list[uuid.UUID]:
         steps = subject.steps(self.outside, uuid.uuid4().hex)
-        document = {"goal": "Be explored.", "kind": "proof", "prompt_version": "1", "steps": steps}
-        plan = parse_plan(read_document(json.dumps(document).encode(), "json"), self._tools)
-        return submit(plan, team=self._team, actor=ACTOR)
+        document = {"goal": "Be explored.", "kind": subject.name, "prompt_version": "1", "steps": steps}
+        text = json.dumps(document).encode()
+        plans = [parse_plan(read_document(text, "json"), self._tools) for _ in range(subject.workflows)]
+        return [submit(plan, team=self._team, actor=ACTOR).pk for plan in plans]
 
     def _count(self, subject: Subject, cuts: Cuts, run: Run) -> None:
         self.counts.runs += 1
@@ -210,3 +218,10 @@ class Explorer:
         for violation in run.found:
             ends = " then ".join(life[-1] for life in run.lives)
             self.counts.violations.append(f"{subject.name} {cuts.first},{cuts.second} ({ends}): {violation}")
+
+
+def _limit() -> None:
+    """Puts a policy in force that limits what the limited subjects do at once."""
+    limited = [subject for subject in SUBJECTS if subject.in_flight]
+    rules = [{"when": {"kind": one.name}, "set": {"limits": {"in_flight": one.in_flight}}} for one in limited]
+    in_force(*rules)

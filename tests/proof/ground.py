@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from checkpoint.config import environment
 from checkpoint.config.embedded_postgres import Addresses, Server
 from checkpoint.config.environment import BASE_DIR
 
@@ -34,6 +35,7 @@ def prepared() -> Iterator[Ground]:
             os.environ.update(_environment(folder, addresses))
             migrate = [sys.executable, str(BASE_DIR / "manage.py"), "migrate", "--verbosity", "0"]
             subprocess.run(migrate, env={**os.environ, "CHECKPOINT_AS_OWNER": "1"}, check=True)
+            environment.HOME = folder  # it was read before this process had a folder of its own
             import django
 
             django.setup()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from django.db.models import Prefetch
 
-from checkpoint import audit, clock
+from checkpoint import audit, clock, start_times
 from checkpoint.contracts import RecoveryClass
 from checkpoint.models import AuditEntry, Case, Step, Workflow
 from checkpoint.states import CaseStatus, Standing, StepStatus, WorkflowStatus
@@ -60,7 +60,9 @@ def violations(workflow_ids: Sequence[uuid.UUID], witness: Witness, *, quiescent
     Args:
         quiescent: whatever the machine can do by itself has been done, so that nothing may be left alone.
     """
-    steps = Step.objects.select_related("tool_version").prefetch_related("attempts", "cases")
+    steps = Step.objects.select_related(
+        "tool_version", "waits_for__owner", "compensates__tool_version"
+    ).prefetch_related("attempts", "cases")
     found = []
     for workflow in Workflow.objects.filter(pk__in=workflow_ids).prefetch_related(Prefetch("steps", steps)):
         view = _View(workflow, list(workflow.steps.all()), witness, clock.now())
@@ -132,6 +134,7 @@ def nothing_runnable_is_left_alone(view: _View) -> Iterator[Violation]:
     front = min((step.position for step in view.steps if step.status not in PASSED), default=None)
     for step in view.steps:
         waits = bool(view.open_cases(step)) or view.workflow.status == WorkflowStatus.AWAITING_APPROVAL
+        waits = waits or (step.waits_for is not None and _is_asked_about(step.waits_for.owner))
         if step.lease_holder_id is not None:
             yield view.broken(law, f"its lease since {step.lease_until} is nobody's business", step)
         if view.workflow.status not in TERMINAL and step.position == front and step.status in RUNNABLE and not waits:
@@ -147,6 +150,33 @@ def a_person_is_asked_only_what_no_machine_could_know(view: _View) -> Iterator[V
             how = view.witness.could_be_known(case)
             if how:
                 yield view.broken(a_person_is_asked_only_what_no_machine_could_know, f"{case.reason}: {how}", step)
+
+
+def what_is_undone_had_happened(view: _View) -> Iterator[Violation]:
+    """Nothing is undone that never was."""
+    for step in view.steps:
+        undone = step.compensates
+        if undone is not None and view.witness.effects(undone) != 1 and not view.witness.lied(undone):
+            times = view.witness.effects(undone)
+            yield view.broken(what_is_undone_had_happened, f"the effect that it undoes exists {times} times", step)
+
+
+def nobody_is_early(view: _View) -> Iterator[Violation]:
+    """What waits for a time is not verified before it."""
+    for step in view.steps:
+        for waited in step.evidence.filter(finding=start_times.FINDING) if step.status == StepStatus.VERIFIED else ():
+            until = datetime.fromisoformat(waited.facts_value["until"])
+            if step.verified_at is not None and step.verified_at < until:
+                yield view.broken(nobody_is_early, f"it was to wait until {until}", step)
+
+
+def no_more_in_flight_than_allowed(limits: Mapping[str, int | None]) -> Iterator[Violation]:
+    """Of each tool, over all workflows: read it at every moment that matters."""
+    started = Step.objects.filter(status=StepStatus.STARTED).values_list("tool_version__name", flat=True)
+    for tool, count in Counter(started).items():
+        allowed = limits.get(tool)
+        if allowed is not None and count > allowed:
+            yield Violation("no_more_in_flight_than_allowed", tool, f"{count} of {allowed}")
 
 
 def fences_only_rise(view: _View) -> Iterator[Violation]:
@@ -171,13 +201,21 @@ _ALWAYS = (
     a_failed_step_has_no_effect,
     waiting_means_exactly_one_open_question,
     a_person_is_asked_only_what_no_machine_could_know,
+    what_is_undone_had_happened,
+    nobody_is_early,
     fences_only_rise,
 )
 
 
 def _is_read(step: Step) -> bool:
-    """A read makes no effect that could be counted."""
-    return bool(step.variant) and step.tool_version.contract(step.variant).recovery is RecoveryClass.READ_ONLY
+    """A read makes no effect that could be counted; a person's answer is one."""
+    contract = step.tool_version.contract(step.variant) if step.variant else None
+    return contract is not None and contract.recovery is RecoveryClass.READ_ONLY and not contract.asks
+
+
+def _is_asked_about(owner: Step) -> bool:
+    """Whether who waits for the owner of an intent waits for a person."""
+    return owner.cases.filter(status=CaseStatus.OPEN).exists()
 
 
 def _fences_told(workflow: Workflow) -> dict[str, list[int]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 
-from checkpoint.contracts import Contract, RecoveryClass, Reversibility
+from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility
 from checkpoint.outcomes import (
     Absent,
     Found,
@@ -29,20 +29,29 @@ DEADLINE, SETTLE, KEY_LIFETIME = 10.0, 5.0, 60.0
 LONGEST_INVISIBLE = 20.0
 
 
-def _contract(recovery: RecoveryClass, *, reads: bool = False, **more: object) -> Contract:
+UNDO = "sim.undo"
+
+
+def _contract(recovery: RecoveryClass, *, reads: bool = False, undone: bool = False, **more: object) -> Contract:
+    if undone:
+        more["compensation"] = Compensation(UNDO, {"n": {"$input": "/n"}})
     members = {"deadline": DEADLINE, "settle": SETTLE, "can_inspect": reads, "can_verify": reads, **more}
     return Contract(recovery=recovery, reversibility=Reversibility.COMPENSABLE, **members)  # type: ignore[arg-type] # a contract checks itself
 
 
 CONTRACTS = {
     "sim.read": _contract(RecoveryClass.READ_ONLY),
-    "sim.keyed": _contract(RecoveryClass.IDEMPOTENT),
+    "sim.keyed": _contract(RecoveryClass.IDEMPOTENT, undone=True),
     "sim.remembered": _contract(RecoveryClass.IDEMPOTENT, concurrent_same_key_safe=True, key_lifetime=KEY_LIFETIME),
     "sim.looked_up": _contract(RecoveryClass.IDEMPOTENT, reads=True),
-    "sim.queryable": _contract(RecoveryClass.QUERYABLE, reads=True),
-    "sim.opaque": _contract(RecoveryClass.OPAQUE),
+    "sim.queryable": _contract(RecoveryClass.QUERYABLE, reads=True, undone=True),
+    "sim.opaque": _contract(RecoveryClass.OPAQUE, undone=True),
     "sim.opaque_read": _contract(RecoveryClass.OPAQUE, can_verify=True),
+    "sim.limited": _contract(RecoveryClass.QUERYABLE, reads=True, in_flight=1),
+    "sim.paced": _contract(RecoveryClass.IDEMPOTENT, starts_per_minute=20.0, burst=2),
+    UNDO: _contract(RecoveryClass.QUERYABLE, reads=True),
 }
+UNDOING = frozenset(tool for tool, contract in CONTRACTS.items() if contract.compensation)
 
 
 def seconds(amount: float) -> timedelta:

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from checkpoint import statements
 from checkpoint.contracts import RecoveryClass
-from checkpoint.models import Case, Step
-from checkpoint.states import CaseReason
+from checkpoint.models import Case, Intent, Step
+from checkpoint.states import CaseReason, StepStatus
 from tests.proof.simulated_provider import CONTRACTS, SETTLE, Provider, seconds
 from tests.proof.simulated_worker import SimulatedWorker
 
@@ -66,6 +66,8 @@ class SimulatedWitness:
                 return "" if self._has_tried(case.step) else "there were tries left"
             case CaseReason.DUPLICATE_EFFECT:
                 return "" if self.lied(case.step) else "no provider gave a receipt for nothing"
+            case CaseReason.PLAN_INVALID:
+                return "" if _is_closed_intent(case.step) else "its effect is to be had"
         return "nothing of the kind happens here"
 
     def _judge_unknown(self, step: Step, now: datetime) -> str:
@@ -88,3 +90,10 @@ class SimulatedWitness:
     def _is_closed(self, step: Step) -> bool:
         """Nothing more may be sent: the provider never will, or the workflow is to end."""
         return step.idempotency_key in self._provider.permanently_refused or step.workflow.winding_down
+
+
+def _is_closed_intent(step: Step) -> bool:
+    """Whether the effect that the step names was given up after it was sent, or undone."""
+    owner = Intent.objects.get(key=step.idempotency_key).owner
+    given_up = owner.status == StepStatus.ABANDONED and owner.attempt_count > 0
+    return given_up or Step.objects.filter(compensates=owner).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Max
 
+from checkpoint import jitter, verdicts
 from checkpoint.contracts import Variant
 from checkpoint.doorbell import rung
 from checkpoint.models import Team, WorkerProcess, identifiers
@@ -27,6 +29,7 @@ from workers import doorbell
 
 ACTOR = Actor(name="simulation", channel="command")
 BEGIN = datetime(2031, 1, 1, tzinfo=UTC)
+RANDOM_BITS = 2**80 - 1  # of a UUID version 7
 BETWEEN = 100_000.0  # seconds between the beginnings of two histories
 
 
@@ -63,15 +66,21 @@ class Stage:
 
     @contextmanager
     def seeded_ids(self, rng: Random) -> Iterator[datetime]:
-        """Ids follow from the seed, too: rows are locked and worked on in their order. Yields the beginning of time."""
+        """Ids follow from the seed, too: rows are locked and worked on in their order. Yields the beginning of time.
+
+        Their first 48 bits tell the time and differ from one play of a seed to the next, so no wait may depend on them.
+        """
         self.played += 1
         begin = self._begin + seconds(self.played * BETWEEN)
         milliseconds = int(begin.timestamp() * 1000)
         seams: Any = identifiers
-        originals = seams.os, seams.time
+        waits: Any = verdicts
+        originals = seams.os, seams.time, seams._newest, waits.share_of
+        seams._newest = 0
         seams.os = SimpleNamespace(urandom=rng.randbytes)
         seams.time = SimpleNamespace(time_ns=lambda: milliseconds * 1_000_000)
+        waits.share_of = lambda step, attempt: jitter.share_of(uuid.UUID(int=step.int & RANDOM_BITS), attempt)
         try:
             yield begin
         finally:
-            seams.os, seams.time = originals
+            seams.os, seams.time, seams._newest, waits.share_of = originals

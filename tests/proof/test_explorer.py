@@ -11,16 +11,21 @@ from checkpoint.config.embedded_postgres import Addresses
 from tests.proof import moved_time, mutations
 from tests.proof.explorer import Cuts, Explorer, Part
 from tests.proof.invariants import the_audit_chain_holds
-from tests.proof.subjects import SUBJECTS, Outside, Subject, outside_world
+from tests.proof.outside import Outside, outside_world
+from tests.proof.subjects import SUBJECTS, Subject
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-SAMPLE = Part(each=151)
+# Those that CI explores at every boundary; of the others it takes some.
+WHOLE = ("read_only", "idempotent", "idempotent_with_lookup", "queryable", "opaque", "sequence", "file_new")
+SAMPLE, SMALL_SAMPLE = Part(each=151), Part(shards=7, each=0)
+# RabbitMQ takes longer to start than all the others together; `make explore` has it.
+IN_CI = [subject for subject in SUBJECTS if subject.name != "event_to_rabbitmq"]
 
 
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    with outside_world(tmp_path_factory.mktemp("outside")) as made:
+def outside(tmp_path_factory: pytest.TempPathFactory, database_addresses: Addresses) -> Iterator[Outside]:
+    with outside_world(tmp_path_factory.mktemp("outside"), database_addresses.superuser) as made:
         yield made
 
 
@@ -37,15 +42,17 @@ def unprotected(database: Addresses, outside: Outside, tmp_path: Path) -> Iterat
     moved_time.restore(database.owner)
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", IN_CI, ids=lambda subject: subject.name)
 def test_a_worker_killed_at_any_boundary_leaves_one_effect_or_one_question(
     explorer: Explorer, subject: Subject
 ) -> None:
-    explorer.explore(subject, SAMPLE)
+    whole = subject.name in WHOLE
+    explorer.explore(subject, SAMPLE if whole else SMALL_SAMPLE)
     print(f"{subject.name}: {explorer.counts}")
     assert explorer.counts.violations == []
     assert the_audit_chain_holds() == []
-    assert bool(explorer.counts.questions) == subject.opaque, "an opaque call that is cut in mid-air is a question"
+    assert not explorer.counts.questions or subject.opaque, "only an opaque call that is cut in mid-air is a question"
+    assert explorer.counts.questions or not (subject.opaque and whole)
 
 
 @pytest.mark.parametrize("kind", ["queryable", "opaque"])

@@ -8,9 +8,10 @@ import pytest
 
 from checkpoint.config.embedded_postgres import Addresses
 from tests.proof import moved_time, mutations
+from tests.proof.histories import history_of
 from tests.proof.invariants import the_audit_chain_holds
 from tests.proof.simulated_provider import CONTRACTS
-from tests.proof.simulation import REPLAY, simulate
+from tests.proof.simulation import REPLAY, play, simulate
 from tests.proof.stage import Stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -30,6 +31,14 @@ def test_no_seed_violates_a_law(stage: Stage) -> None:
     for seed in SEEDS:
         assert simulate(stage, seed) == [], f"play it again: {REPLAY.format(seed=seed)}"
     assert the_audit_chain_holds() == []
+
+
+@pytest.mark.parametrize("seed", [3, 17])
+def test_a_seed_plays_the_same_history_again(stage: Stage, seed: int) -> None:
+    first, again = (history_of(play(stage, seed)) for _ in range(2))
+    assert first == again
+    assert len(first) > 20
+    assert history_of(play(stage, seed + 1)) != first
 
 
 @pytest.mark.parametrize(

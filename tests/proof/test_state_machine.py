@@ -29,59 +29,63 @@ class Histories(RuleBasedStateMachine):
     def begin(self, seed: int) -> None:
         self._ids = self.stage.seeded_ids(Random(seed))
         self.history = Simulation(self.stage, Random(seed), self._ids.__enter__())
-        self.history.pass_time(0)
-        self.history.start_worker()
-        self.history.submit()
+        self.history.world.pass_time(0)
+        self.history.crew.start()
+        self.history.people.submit()
 
     @rule(seconds=st.sampled_from([0.01, 0.3, 2.0, 11.0, 16.0, 40.0]))
     def time_passes_and_everybody_acts(self, seconds: float) -> None:
-        self.history.pass_time(seconds)
-        self.history.act()
+        self.history.world.pass_time(seconds)
+        self.history.crew.act()
 
     @rule()
     def a_worker_starts(self) -> None:
-        self.history.start_worker()
+        self.history.crew.start()
 
     @rule()
     def a_worker_dies(self) -> None:
-        self.history.kill_worker()
+        self.history.crew.kill_one()
 
     @rule()
     def a_worker_is_stopped(self) -> None:
-        self.history.stop_worker()
+        self.history.crew.stop_one()
 
     @rule()
     def another_workflow(self) -> None:
-        self.history.submit()
+        self.history.people.submit()
 
     @rule()
     def the_agent_gives_one_up(self) -> None:
-        self.history.abandon_workflow()
+        self.history.people.abandon_workflow()
 
     @rule()
     def the_sweeper_comes_by(self) -> None:
-        self.history.sweep()
+        self.history.crew.sweep()
 
     @rule()
     def a_person_answers(self) -> None:
-        self.history.answer_a_question()
+        self.history.people.answer_a_question()
+
+    @rule()
+    def somebody_has_an_effect_undone(self) -> None:
+        self.history.people.undo_something()
 
     @rule()
     def two_turns_overlap(self) -> None:
-        self.history.two_turns_at_once()
+        self.history.crew.two_turns_at_once()
 
     @invariant()
     def the_laws_hold(self) -> None:
         if hasattr(self, "history"):
-            self.history.check()
-            assert self.history.found == []
+            self.history.world.check()
+            assert self.history.world.found == []
 
     def teardown(self) -> None:
         if hasattr(self, "history"):
-            found = self.history.come_to_the_end()
-            self.history.end()
+            self.history.come_to_the_end()
+            self.history.crew.end()
             self._ids.__exit__(None, None, None)
-            assert found == []
+            assert self.history.world.found == []
 
 
 @pytest.fixture
