@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench load explore simulate
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench fuzz load explore simulate
 
 up:
 	$(RUNTIME)
@@ -59,6 +59,10 @@ bench:
 load:
 	$(DEVELOPMENT)
 	@$(PYTHON_ENV)/python -m bench.load
+# Many requests, right ones and wrong ones, for every operation of the API; other ones in each run.
+fuzz:
+	$(DEVELOPMENT)
+	@CHECKPOINT_API_EXAMPLES=$${CHECKPOINT_API_EXAMPLES:-50} $(PYTHON_ENV)/python -m pytest -n 0 --timeout 3600 tests/test_api_fuzzed.py
 
 # Kills a worker at every durable boundary and every pair of them; docs/proof.md says what that covers.
 explore:

@@ -105,7 +105,7 @@ def test_who_does_not_see_the_workflow_sees_none_of_it(bot: User, workflow: str)
     assert Api.of(bot, ["read"]).post(f"workflows/{workflow}/artifacts/?name=b", b"x", **KIND).status_code == 403
 
 
-def test_s05_damaged_bytes_are_not_handed_out(bot: User, workflow: str) -> None:
+def test_damaged_bytes_are_not_handed_out(bot: User, workflow: str) -> None:
     api = Api.of(bot)
     shown = api.post(f"workflows/{workflow}/artifacts/?name=a", b"one", **KIND).json()
     path = default_storage.path(stored_bytes.path_of(shown["sha256"]))

@@ -38,7 +38,8 @@ class _EventStream(JSONRenderer):
 
 
 _STREAM = OpenApiResponse(
-    {"type": "string"}, description="Each message's data is one event; its id is where the next stream goes on."
+    {"type": "object", "properties": {"id": {"type": "string"}, "data": {"type": "string"}}},
+    description="Each message's data is one event as JSON; its id is where the next stream goes on.",
 )
 _RESPONSES = {(200, "application/json"): pages_of(EventShown), (200, MEDIA_TYPE): _STREAM, **PROBLEMS}
 _PLACE = [

@@ -26,7 +26,9 @@ class WorkflowInList(serializers.ModelSerializer[Workflow]):
     url = serializers.HyperlinkedIdentityField(view_name="api:workflow", lookup_url_kwarg="workflow_id")
     team = serializers.SlugField(source="team.slug")
     goal = serializers.CharField(source="goal_preview")
-    submitted_by = serializers.CharField(source="submitted_by.username", default=None)
+    submitted_by = serializers.CharField(
+        source="submitted_by.username", default=None, allow_null=True, help_text="Null for the machine's operator."
+    )
     asked = serializers.BooleanField(help_text="Whether people are asked something about it.")
 
     class Meta:
@@ -47,7 +49,9 @@ class WorkflowShown(serializers.ModelSerializer[Workflow]):
     )
     team = serializers.SlugField(source="team.slug")
     policy_version = serializers.IntegerField(source="policy_version.number")
-    submitted_by = serializers.CharField(source="submitted_by.username", default=None)
+    submitted_by = serializers.CharField(
+        source="submitted_by.username", default=None, allow_null=True, help_text="Null for the machine's operator."
+    )
 
     class Meta:
         model = Workflow
