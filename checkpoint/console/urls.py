@@ -11,6 +11,7 @@ from checkpoint.console import (
     audit_views,
     compensation,
     downloads,
+    evidence,
     overview,
     packet_page,
     people_views,
@@ -47,5 +48,6 @@ urlpatterns = [
     path("people/", people_views.people, name="people"),
     path("people/<int:account_id>/", people_views.person, name="person"),
     path("people/<int:account_id>/access/", people_views.access, name="person_access"),
+    path("evidence/<uuid:evidence_id>/", evidence.evidence, name="evidence"),
     path("evidence/<uuid:evidence_id>/facts.txt", downloads.evidence_facts, name="evidence_facts"),
 ]

@@ -36,6 +36,7 @@ def pages(story: Story) -> dict[str, str]:
         "workflows": "/workflows/",
         "nothing": "/workflows/?search=nothing+like+it",
         "workflow": f"/workflows/{story.refund.pk}/",
+        "evidence": f"/evidence/{story.refund.steps.get(name='open_ticket').receipt_id}/",
         "times": f"/workflows/{story.refund.pk}/times/",
         "overview": "/overview/",
         "tools": "/tools/",
