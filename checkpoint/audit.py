@@ -91,8 +91,8 @@ def append(entries: Sequence[Entry], *, at: datetime) -> None:
     if not entries:
         return
     heads = _lock_heads({entry.stream for entry in entries})
-    request = occasions.request_id()
-    links = [_link(entry, heads[entry.stream], at, request) for entry in entries]
+    occasion = {"request": occasions.request_id(), "traceparent": occasions.trace()}
+    links = [_link(entry, heads[entry.stream], at, occasion) for entry in entries]
     statements.change(_APPEND, links=statements.rows(links))
     statements.change(_STORE_HEADS, heads=statements.rows(list(heads.values())))
 
@@ -129,16 +129,16 @@ def _lock_heads(streams: set[uuid.UUID]) -> dict[uuid.UUID, _Head]:
     return {head[0]: _Head(*head) for head in statements.fetch(_LOCK_HEADS, streams=list(streams))}
 
 
-def _link(entry: Entry, head: _Head, at: datetime, request: str) -> _Link:
+def _link(entry: Entry, head: _Head, at: datetime, occasion: dict[str, str]) -> _Link:
     head.last_seq += 1
-    text = _text(entry, head, at, request)
+    text = _text(entry, head, at, occasion)
     head.last_hash = entry_hash(text)
     return _Link(
         entry.stream, head.last_seq, at, entry.actor.name, entry.actor.channel, entry.verb, text, head.last_hash
     )
 
 
-def _text(entry: Entry, head: _Head, at: datetime, request: str) -> str:
+def _text(entry: Entry, head: _Head, at: datetime, occasion: dict[str, str]) -> str:
     content: dict[str, Any] = {
         "stream": entry.stream,
         "seq": head.last_seq,
@@ -150,7 +150,7 @@ def _text(entry: Entry, head: _Head, at: datetime, request: str) -> str:
         "subject": entry.subject,
     }
     optional: dict[str, Any] = {"before": entry.before, "after": entry.after, "reason": entry.reason}
-    optional |= {"details": entry.details, "request": request}
+    optional |= {"details": entry.details, **occasion}
     content |= {name: value for name, value in optional.items() if value}
     return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
 

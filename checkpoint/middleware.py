@@ -16,6 +16,7 @@ from checkpoint.occasions import Occasion
 from checkpoint.people import ANONYMOUS, Actor
 
 HEADER = "X-Request-ID"
+TRACE = "traceparent"
 API_PREFIX = "/api/"
 _READS = {"GET", "HEAD", "OPTIONS", "TRACE"}
 _REFUSED = {401, 403, 404}
@@ -31,7 +32,9 @@ class OccasionMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Gives the answer the request's id."""
         given = request.headers.get(HEADER, "")
-        with occasions.begin(lambda: _actor(request), request_id=occasions.accepted_id(given)) as occasion:
+        trace = occasions.accepted_trace(request.headers.get(TRACE, ""))
+        begun = occasions.begin(lambda: _actor(request), request_id=occasions.accepted_id(given), trace=trace)
+        with begun as occasion:
             response = self.get_response(request)
             if _is_refused_change(request, response, occasion):
                 _record(request, response, occasion)

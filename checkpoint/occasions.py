@@ -29,6 +29,7 @@ class Occasion:
         actor: who acts; asked late, because a request's account is known only after authentication.
         reason: why, in the actor's words, where the change itself has no place for it.
         refusal: what a refused person was told.
+        trace: the caller's W3C traceparent, by which its own trace is found; the caller's word, no proof.
         denied: a refusal of this occasion is in the audit already.
     """
 
@@ -36,16 +37,18 @@ class Occasion:
     actor: Callable[[], Actor]
     reason: str = ""
     refusal: str = ""
+    trace: str = ""
     denied: bool = False
 
 
+_TRACE = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 _current: ContextVar[Occasion | None] = ContextVar("occasion", default=None)
 
 
 @contextmanager
-def begin(actor: Callable[[], Actor], *, request_id: str = "") -> Iterator[Occasion]:
+def begin(actor: Callable[[], Actor], *, request_id: str = "", trace: str = "") -> Iterator[Occasion]:
     """An occasion for as long as the block runs, under the request id given or a new one."""
-    occasion = Occasion(request_id or new_id(), actor)
+    occasion = Occasion(request_id or new_id(), actor, trace=trace)
     token = _current.set(occasion)
     try:
         yield occasion
@@ -76,6 +79,17 @@ def request_id() -> str:
     """The present occasion's; empty where there is none."""
     occasion = _current.get()
     return occasion.request_id if occasion else ""
+
+
+def trace() -> str:
+    """The present occasion's traceparent; empty where there is none."""
+    occasion = _current.get()
+    return occasion.trace if occasion else ""
+
+
+def accepted_trace(text: str) -> str:
+    """The traceparent where it is one (W3C Trace Context, version 00, 3.2); else nothing."""
+    return text if _TRACE.fullmatch(text) else ""
 
 
 def new_id() -> str:

@@ -197,3 +197,21 @@ def test_the_request_id_is_in_the_answer_and_the_problem(api: Api) -> None:
     answered = api.get("nothing/", **{"X-Request-ID": "trace-7"})
     assert answered["X-Request-ID"] == "trace-7"
     assert answered.json()["instance"] == "urn:checkpoint:request:trace-7"
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(TRACE, True), (TRACE.replace("00-", "01-", 1), False), ("00-" + "0" * 32 + TRACE[35:], False), ("x" * 55, False)],
+)
+def test_the_callers_trace_is_kept_with_what_it_submits_and_when_it_resumes(api: Api, given: str, kept: bool) -> None:
+    made = api.post("workflows/", driver.document(driver.invoice()), traceparent=given).json()
+    resumed = TRACE.replace("01", "00").replace("4bf9", "4bfa")
+    api.post(f"{made['url']}resumption/", {"prompt_version": "refund/4"}, traceparent=resumed)
+    entries = [
+        json.loads(text) for text in AuditEntry.objects.filter(stream_id=made["id"]).values_list("text", flat=True)
+    ]
+    assert [entry["traceparent"] for entry in entries if entry["verb"] == "resume"] == [resumed]
+    assert [entry.get("traceparent") for entry in entries if entry["verb"] == "submit"] == [given if kept else None]

@@ -12,7 +12,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
-from checkpoint import tokens
+from checkpoint import request_rates, tokens
 from checkpoint.errors import Forbidden, TokenRefused
 from checkpoint.models import ApiToken
 
@@ -66,14 +66,26 @@ def _scope_of(view: APIView, method: str) -> str:
 
 
 class RateOfToken(SimpleRateThrottle):
-    """So many requests a minute for each token, counted by each web process."""
+    """So many requests a minute for each token, counted for all web processes together."""
 
     scope = "token"
+    _seconds = 0.0
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Whether the request may be carried out; it is counted if so. Who has no token is counted by this process."""
+        if not isinstance(request.auth, ApiToken):
+            return super().allow_request(request, view)
+        most, seconds = self.parse_rate(self.get_rate())
+        self._seconds = request_rates.take(request.auth.pk, most=most or 1, seconds=seconds or 1)
+        return not self._seconds
+
+    def wait(self) -> float | None:
+        """Seconds after which the next request may come."""
+        return self._seconds or super().wait()
 
     def get_cache_key(self, request: Request, view: APIView) -> str:
-        """The token; those without one are counted together, by address."""
-        ident = request.auth.pk if isinstance(request.auth, ApiToken) else self.get_ident(request)
-        return self.cache_format % {"scope": self.scope, "ident": ident}
+        """Of those without a token: their address."""
+        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
 
 
 class _BearerInSchema(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library has no types here

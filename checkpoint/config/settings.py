@@ -167,7 +167,7 @@ SECURE_CSP = {
     "frame-ancestors": [CSP.NONE],
 }
 
-# The API. A rate is counted by each web process, for each token.
+# The API. The rate holds for each token, whichever web process it calls.
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["checkpoint.api.authentication.BearerToken"],
     "DEFAULT_PERMISSION_CLASSES": ["checkpoint.api.authentication.HasScope"],

@@ -12,6 +12,7 @@ from checkpoint.models.intent import Intent
 from checkpoint.models.kept_reply import KeptReply
 from checkpoint.models.limit import Limit
 from checkpoint.models.policy_version import PolicyVersion
+from checkpoint.models.request_rate import RequestRate
 from checkpoint.models.resume_packet import ResumePacket
 from checkpoint.models.step import Activity, Step
 from checkpoint.models.stored_bytes import LoosePath, StoredBytes
@@ -40,6 +41,7 @@ __all__ = [
     "Limit",
     "LoosePath",
     "PolicyVersion",
+    "RequestRate",
     "ResumePacket",
     "Scope",
     "Step",
