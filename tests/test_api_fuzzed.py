@@ -74,6 +74,8 @@ def world() -> tuple[str, dict[str, Any]]:
     return token_of(root), known
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600 if "CHECKPOINT_API_EXAMPLES" in os.environ else 300)
 def test_no_request_is_answered_by_anything_that_the_document_does_not_name(
     web_server: str, subtests: pytest.Subtests
 ) -> None:

@@ -13,7 +13,7 @@ from checkpoint.errors import NotFound
 from checkpoint.models import ApiToken
 from checkpoint.permissions import teams_of
 
-_ADDRESSES = ("workflows", "tools", "events", "openapi")
+_ADDRESSES = ("workflows", "tools", "events", "audit", "openapi")
 
 
 class Index(ApiView):
