@@ -5,7 +5,7 @@ PYTHON_ENV = .venv/bin
 RUNTIME = @sh deploy/make-venv.sh requirements.txt
 DEVELOPMENT = @sh deploy/make-venv.sh requirements-dev.txt
 
-.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench fuzz load explore simulate
+.PHONY: up reset test ci lint types contracts migrations-check format vendor screenshots bench big fuzz load explore simulate
 
 up:
 	$(RUNTIME)
@@ -63,6 +63,11 @@ load:
 fuzz:
 	$(DEVELOPMENT)
 	@CHECKPOINT_API_EXAMPLES=$${CHECKPOINT_API_EXAMPLES:-50} $(PYTHON_ENV)/python -m pytest -n 0 --timeout 3600 tests/test_api_fuzzed.py
+
+# The server time of every console page over a million workflows: make big, or BIG_WORKFLOWS=100000 make big.
+big:
+	$(DEVELOPMENT)
+	@$(PYTHON_ENV)/python -m bench.big
 
 # Kills a worker at every durable boundary and every pair of them; docs/proof.md says what that covers.
 explore:

@@ -5,7 +5,7 @@
   const POLL_BESIDE_STREAM = 30_000, SHORTEST = 800, SHORTEST_UNSEEN = 5_000; // milliseconds
   const queue = () => document.querySelector("#queue");
   const typing = (element) => element.closest("input, textarea, select, dialog");
-  let streaming = false, renewed = Date.now(), waiting = 0;
+  let holding = false, streaming = false, renewed = Date.now(), waiting = 0;
 
   // Signals in quick succession are one request.
   const renew = () => {
@@ -22,17 +22,22 @@
   // One tab of the browser holds the stream and tells the others, because a browser keeps few connections to one host.
   const others = new BroadcastChannel("checkpoint-changes");
   others.onmessage = ({ data }) => {
+    if (data === "hello") {
+      if (holding) others.postMessage("live");
+      return;
+    }
     streaming = data !== "lost";
+    say(streaming ? "Live" : "Looks again every 3 seconds");
     if (data === "changed") renew();
   };
   const tell = (word) => { others.postMessage(word); others.onmessage({ data: word }); };
   const listen = () => new Promise((end) => {
     const stream = new EventSource(queue().dataset.changes);
-    stream.onopen = () => { tell("changed"); say("Live"); };
+    stream.onopen = () => { holding = true; tell("changed"); };
     stream.onmessage = () => tell("changed");
     stream.onerror = () => {
+      holding = false;
       tell("lost");
-      say("Looks again every 3 seconds");
       if (stream.readyState === EventSource.CLOSED) setTimeout(end, 60_000);
     };
   });
@@ -57,6 +62,7 @@
     pressed?.click();
   });
   document.addEventListener("DOMContentLoaded", () => {
+    others.postMessage("hello");
     if (navigator.locks) navigator.locks.request("checkpoint-changes", hold);
     else hold();
   });

@@ -51,6 +51,20 @@ def test_a_new_case_shows_within_a_second_and_moves_nothing(visit: Visit, story:
     expect(page.get_by_text("1 new")).to_have_count(0)
 
 
+def test_the_tabs_of_a_browser_share_one_stream(visit: Visit, story: Story) -> None:
+    first = visit(story.approver, "/review/")
+    expect(first.locator("#live")).to_have_text("Live")
+    second = first.context.new_page()
+    second.goto("/review/?list=unassigned")
+    expect(second.locator("#live")).to_have_text("Live")
+    asked(story)
+    for tab in (first, second):
+        expect(tab.get_by_role("link", name="1 new: show it")).to_be_visible()
+    first.close()
+    asked(story, goal="Pay the gardener.")
+    expect(second.get_by_role("link", name="2 new: show them")).to_be_visible()
+
+
 def test_two_people_at_once(visit: Visit, story: Story) -> None:
     other = factories.person("linus", groups=["Approver"], teams=[story.refund.team])
     ada, linus = visit(story.approver, "/review/"), visit(other, "/review/")
