@@ -113,22 +113,37 @@ def about_end(workflow: Workflow) -> Content:
     """How a workflow ended. Nothing is called completed before it is verified."""
     progress = queries.progress_of([workflow]).get(workflow.pk, queries.Progress())
     if workflow.status == WorkflowStatus.COMPLETED:
-        opening = "Every step of the workflow that you submitted is verified."
+        opening = _done(progress)
         if progress.unread:
             opening += f" {progress.unread} of {progress.total} could not be read back: a receipt or a person's word"
             opening += " says that they took effect."
     else:
         opening = "The workflow that you submitted was ended before it was done."
         opening += f" {progress.verified} of {progress.total} steps are verified; what took effect stays in place."
-    steps = {"verified": progress.verified, "total": progress.total, "not_read_back": progress.unread}
+    steps = {
+        "verified": progress.verified,
+        "total": progress.total,
+        "not_read_back": progress.unread,
+        "waived": progress.waived,
+    }
+    in_part = " in part" if progress.waived and workflow.status == WorkflowStatus.COMPLETED else ""
     return Content(
-        subject=f"{workflow.status.capitalize()}: workflow …{tail(workflow)}",
+        subject=f"{workflow.status.capitalize()}{in_part}: workflow …{tail(workflow)}",
         opening=opening,
         facts=[("Ended", clock(workflow.ended_at) if workflow.ended_at else "")],
         quotes=[],
         link=address_of("workflow", workflow.pk),
         link_words="Open the workflow",
         data={"status": str(workflow.status), "steps": steps},
+    )
+
+
+def _done(progress: queries.Progress) -> str:
+    if not progress.waived:
+        return "Every step of the workflow that you submitted is verified."
+    return (
+        f"The workflow that you submitted is completed in part: {progress.verified} of {progress.total} steps are"
+        f" verified, and {progress.waived} were waived by the policy, because they failed or rest on what failed."
     )
 
 

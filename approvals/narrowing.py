@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 from django.db.models.lookups import EndsWith
 
 MOST_WORDS = 8
+_BATCH = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([0-9]{1,9})", re.ASCII)
 _ID_TAIL = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)
 
 
@@ -24,6 +26,7 @@ class Narrowed:
         reason: why a case was opened; no request for approval has one.
         search: words, of which each stands in the question, its step, its tool, the goal or the kind, or ends the id
             of the question or of its workflow.
+        batch: a workflow's id, a colon and a position in its plan: the questions about the steps there.
     """
 
     team: str = ""
@@ -31,6 +34,7 @@ class Narrowed:
     tool: str = ""
     reason: str = ""
     search: str = ""
+    batch: str = ""
 
     @property
     def of_cases(self) -> Q:
@@ -45,7 +49,14 @@ class Narrowed:
     @property
     def _common(self) -> Q:
         exact = {"workflow__team__slug": self.team, "workflow__kind": self.kind, "step__tool_version__name": self.tool}
-        return Q(**{name: value for name, value in exact.items() if value})
+        return Q(**{name: value for name, value in exact.items() if value}) & self._in_batch
+
+    @property
+    def _in_batch(self) -> Q:
+        if not self.batch:
+            return Q()
+        named = _BATCH.fullmatch(self.batch)
+        return Q(workflow=UUID(named[1]), step__position=int(named[2])) if named else Q(pk=None)
 
     def _found_in(self, text: str) -> Q:
         """Each of the words in one of the texts that stand in a row of the list."""
@@ -56,6 +67,11 @@ class Narrowed:
 
 
 _TEXTS = ("step__name", "step__tool_version__name", "workflow__goal", "workflow__kind")
+
+
+def batch_of(workflow_id: UUID, position: int) -> str:
+    """What `Narrowed.batch` calls a batch."""
+    return f"{workflow_id}:{position}"
 
 
 def _is_said(word: str, texts: tuple[str, ...]) -> Q:

@@ -17,8 +17,9 @@ from checkpoint.contracts import Contract
 from checkpoint.errors import NotFound, RecordDamaged
 from checkpoint.models import Approval, Evidence, Step, Workflow
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.queries import STEPS_SHOWN
 from checkpoint.rulings import Ruling
+
+OUTLINED = 200
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ def wants_step_up(shares: Iterable[Share], workflow: Workflow) -> bool:
 
 
 def outline(workflow: Workflow) -> list[Step]:
-    """The workflow's first STEPS_SHOWN steps in the plan's order, without payloads; each has `newest_evidence`."""
+    """The workflow's first OUTLINED steps in the plan's order, without payloads; each has `newest_evidence`."""
     evidence = Evidence.objects.defer("facts").order_by("-id")
     steps = workflow.steps.select_related("tool_version").defer("arguments", "template", "tool_version__schema")
     newest = Prefetch("evidence", evidence[:1], to_attr="newest_evidence")
-    return list(steps.prefetch_related(newest).order_by("position", "name")[:STEPS_SHOWN])
+    return list(steps.prefetch_related(newest).order_by("position", "name")[:OUTLINED])

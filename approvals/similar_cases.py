@@ -1,13 +1,16 @@
 """Cases like this one: what else is open about the same trouble, and what was answered to it before.
 
 Alike are cases of the same team with the same reason about the same tool. It holds both ways, so each of two such
-cases names the other.
+cases names the other. Those that are also of the same batch, steps of one workflow at one position, are a group: they
+can be decided together, by a bulk job over the list that `group` narrows the queue to. Nothing is stored of a group:
+a case is in it as long as it is open.
 """
 
 from __future__ import annotations
 
 from django.db.models import QuerySet
 
+from approvals.narrowing import Narrowed, batch_of
 from checkpoint.models import Case
 from checkpoint.states import CaseStatus
 
@@ -18,6 +21,17 @@ SEARCHED = 200  # newest closed cases of the reason, over all teams: the search 
 def open_ones(case: Case) -> list[Case]:
     """Other open cases, the longest waiting first; at most SHOWN."""
     return list(_alike(case, Case.objects.filter(status=CaseStatus.OPEN)).order_by("opened_at")[:SHOWN])
+
+
+def group(case: Case) -> Narrowed:
+    """What narrows the queue to the open cases of the case's own group."""
+    batch = batch_of(case.workflow_id, case.step.position)
+    return Narrowed(tool=case.step.tool_version.name, reason=case.reason, batch=batch)
+
+
+def others_in_group(case: Case) -> int:
+    """How many other open cases the group has."""
+    return Case.objects.filter(group(case).of_cases, status=CaseStatus.OPEN).exclude(pk=case.pk).count()
 
 
 def answered(case: Case) -> list[Case]:

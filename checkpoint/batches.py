@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from checkpoint import doorbell, pinned, statements, step_rulings, verdicts
+from checkpoint import crash_points, doorbell, pinned, statements, step_rulings, verdicts
 from checkpoint.attempt_log import AttemptRow
 from checkpoint.models.waiver import WaiverCause
 from checkpoint.rulings import OnFailure
@@ -91,6 +91,7 @@ def _batches(changes: Changes, rows: Iterable[StepRow]) -> dict[_Place, _Batch]:
 def _waive(changes: Changes, row: StepRow, cause: WaiverCause, why: str) -> None:
     policy_version_id = changes.workflows[row.workflow_id].policy_version_id
     changes.waive(row, cause, f"{_policy(policy_version_id)} goes on without it: {why}", policy_version_id)
+    crash_points.reach("waive", row.name)
     doorbell.ring_on_commit()  # what follows in the plan may be ready now, and nobody else says so
 
 

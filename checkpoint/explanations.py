@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from checkpoint.attempt_log import facts_of
 from checkpoint.decide import AttemptFacts, StepFacts
-from checkpoint.models import Approval, Case, Evidence, Step
+from checkpoint.models import Approval, Case, Evidence, Step, Workflow
 from checkpoint.outlook import Outlook, outlook
 from checkpoint.rulings import ApprovalRule
 from checkpoint.states import (
@@ -24,11 +23,12 @@ from checkpoint.states import (
     StepStatus,
     WorkflowStatus,
 )
+from checkpoint.step_counts import WAIVED, Counts, PlanCounts, of_steps
 from checkpoint.tries import budget_in_words
 from checkpoint.workflow_records import Records, front_position
 
 EVIDENCE_SHOWN = 5
-_WORTH_A_WORD = (StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.ABANDONED)
+_WORTH_A_WORD = (StepStatus.FAILED, StepStatus.UNCERTAIN, StepStatus.ABANDONED, WAIVED)
 _TO_START = (StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED)
 
 
@@ -69,7 +69,7 @@ class Request:
 class StepExplanation:
     """One step. `uncertain` says what is not known about its effect, `tries` how much of the budget is used.
 
-    Both are empty where there is nothing to say.
+    `waived` says why its plan goes on without it. Each is empty where there is nothing to say.
     """
 
     name: str
@@ -84,6 +84,7 @@ class StepExplanation:
     tries: str
     evidence: list[Observation]
     uncertain: str
+    waived: str
     questions: list[Question]
     request: Request | None
     outlook: Outlook
@@ -91,13 +92,15 @@ class StepExplanation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One workflow."""
+    """One workflow. `partial` says that its plan went on without some of its steps."""
 
     id: UUID
     kind: str
     goal: str
     status: str
+    partial: bool
     sentence: str
+    counts: PlanCounts
     steps: list[StepExplanation]
 
 
@@ -105,21 +108,25 @@ def explain(records: Records) -> Explanation:
     """The explanation of a workflow."""
     workflow = records.workflow
     front = front_position(records.steps)
+    counts = _counts(records)
     return Explanation(
         id=workflow.pk,
         kind=workflow.kind,
         goal=workflow.goal,
         status=workflow.status,
-        sentence=_sentence(records),
+        partial=bool(counts.plan.waived),
+        sentence=_sentence(records, counts.plan),
+        counts=counts,
         steps=[_explain_step(step, records, front) for step in records.steps],
     )
 
 
-def _sentence(records: Records) -> str:
+def _sentence(records: Records, counts: Counts) -> str:
     workflow, questions = records.workflow, sum(map(len, records.cases.values()))
-    done = sum(step.status == StepStatus.VERIFIED for step in records.steps)
-    planned = sum(step.status != StepStatus.SUPERSEDED for step in records.steps)
-    parts = [f"{done} of {planned} steps are verified{_others(records)}."]
+    done = counts.by_state.get(StepStatus.VERIFIED, 0)
+    parts = [f"{done} of {counts.total} steps are verified{_others(counts)}."]
+    if counts.waived:
+        parts.append(_in_part(workflow, counts.waived))
     if questions:
         parts.append("1 question to a person is open." if questions == 1 else f"{questions} questions are open.")
     asked = {each.part_of_id or each.pk for each in records.requests.values() if each.status == ApprovalStatus.PENDING}
@@ -138,10 +145,22 @@ def _sentence(records: Records) -> str:
     return " ".join(parts)
 
 
-def _others(records: Records) -> str:
+def _counts(records: Records) -> PlanCounts:
+    waived = records.waivers
+    return of_steps((step.position, WAIVED if step.pk in waived else step.status, 1) for step in records.steps)
+
+
+def _in_part(workflow: Workflow, waived: int) -> str:
+    """That the result is partial, or will be."""
+    without = "a step, which was" if waived == 1 else f"{waived} steps, which were"
+    if workflow.status == WorkflowStatus.COMPLETED:
+        return f"It is completed in part, without {without} waived."
+    return f"It goes on without {without} waived."
+
+
+def _others(counts: Counts) -> str:
     """What a batch must not hide behind what went well: " (2 failed, 1 uncertain)"."""
-    counts = Counter(step.status for step in records.steps)
-    named = [f"{counts[status]} {status}" for status in _WORTH_A_WORD if counts[status]]
+    named = [f"{counts.by_state[state]} {state}" for state in _WORTH_A_WORD if counts.by_state.get(state)]
     return f" ({', '.join(named)})" if named else ""
 
 
@@ -160,6 +179,7 @@ def _explain_step(step: Step, records: Records, front: int) -> StepExplanation:
         tries=_tries(step, attempts, records),
         evidence=[_observation(seen) for seen in records.evidence.get(step.pk, [])[:EVIDENCE_SHOWN]],
         uncertain=_uncertain(step, attempts),
+        waived=records.waivers.get(step.pk, ""),
         questions=[_question(case) for case in records.cases.get(step.pk, [])],
         request=_request(records.requests.get(step.pk)),
         outlook=_outlook(step, attempts, records, front),

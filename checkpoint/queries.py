@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +14,23 @@ from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, 
 from django.db.models.functions import Cast, Left
 
 from checkpoint.errors import NotFound
-from checkpoint.models import Approval, Artifact, Attempt, AuditEntry, Case, Evidence, Step, Workflow
+from checkpoint.models import Approval, Artifact, Attempt, AuditEntry, Case, Evidence, Step, Waiver, Workflow
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, CaseStatus, Standing, StepStatus
+from checkpoint.states import (
+    CASE_RULES,
+    OPEN_REQUESTS,
+    ApprovalStatus,
+    CaseReason,
+    CaseRule,
+    CaseStatus,
+    Standing,
+    StepStatus,
+)
 
 PAGE_SIZE = 50
-STEPS_SHOWN = 200
+STEPS_SHOWN = 50
+ATTENTION_SHOWN = 20
+CASES_SHOWN = 20
 EVIDENCE_SHOWN = 20
 AUDIT_SHOWN = 50
 PREVIEW = 600
@@ -59,22 +70,39 @@ class Progress:
 
     Attributes:
         unread: verified steps that stand on a receipt or a person's word, because nothing could read the outcome.
+        waived: steps without which the plan went on; where there are any, the result is a partial one.
     """
 
     verified: int = 0
     total: int = 0
     unread: int = 0
+    waived: int = 0
+
+
+@dataclass(frozen=True)
+class CaseGroup:
+    """Open questions of one batch that are alike."""
+
+    position: int
+    tool: str
+    reason: str
+    count: int
+
+    @property
+    def rule(self) -> CaseRule:
+        """What their reason allows."""
+        return CASE_RULES[CaseReason(self.reason)]
 
 
 def workflow_page(person: Person, narrowed: WorkflowFilter, *, before: UUID | None = None) -> Page[Workflow]:
-    """The newest workflows that the person sees, older than `before`. Each row has `goal_preview` and `asked`."""
+    """The newest workflows that the person sees, older than `before`. Each has `goal_preview`, `asked`, `partial`."""
     found = _narrow(workflows_visible_to(person), narrowed)
     if before is not None:
         found = found.filter(id__lt=before)
     rows = list(
         found.select_related("team", "submitted_by")
         .defer("goal", "constraints", "input")
-        .annotate(goal_preview=Left("goal", PREVIEW), asked=_asked())
+        .annotate(goal_preview=Left("goal", PREVIEW), asked=_asked(), partial=_partial())
         .order_by("-id")[: PAGE_SIZE + 1]
     )
     more = len(rows) > PAGE_SIZE
@@ -87,6 +115,11 @@ def _narrow(found: QuerySet[Workflow], narrowed: WorkflowFilter) -> QuerySet[Wor
     if narrowed.asked:
         found = found.filter(_asked())
     return _search(found, narrowed.search.strip().lstrip("…"))
+
+
+def _partial() -> Exists:
+    """Whether the plan went on without some of its steps."""
+    return Exists(Waiver.objects.filter(step__workflow=OuterRef("pk")))
 
 
 def _asked() -> Q:
@@ -118,6 +151,7 @@ def progress_of(workflows: Iterable[Workflow]) -> dict[UUID, Progress]:
             verified=Count("id", filter=verified),
             total=Count("id", filter=~Q(status=StepStatus.SUPERSEDED)),
             unread=Count("id", filter=verified & ~Q(standing=Standing.VERIFIED)),
+            waived=Count("waiver"),
         )
     )
     return {workflow_id: Progress(*counts) for workflow_id, *counts in counted}
@@ -130,10 +164,10 @@ def kinds_visible_to(person: Person) -> list[str]:
 
 
 def visible_workflow(person: Person, workflow_id: UUID) -> Workflow:
-    """One workflow with its goal; its input stays behind. Raises NotFound."""
+    """One workflow with its goal and whether it is `partial`; its input stays behind. Raises NotFound."""
     found = workflows_visible_to(person).select_related("team", "policy_version", "submitted_by").defer("input")
     try:
-        return found.get(pk=workflow_id)
+        return found.annotate(partial=_partial()).get(pk=workflow_id)
     except Workflow.DoesNotExist:
         raise NotFound(f"There is no workflow {workflow_id} that you may see.") from None
 
@@ -171,18 +205,36 @@ def evidence_page(step: Step, *, before: UUID | None = None) -> Page[Evidence]:
     return Page(rows[:EVIDENCE_SHOWN], rows[EVIDENCE_SHOWN - 1].id if more else None)
 
 
-def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
+def attention(workflow: Workflow) -> list[Step]:
+    """The first ATTENTION_SHOWN steps that need somebody, in the plan's order, as `plan` shows them."""
+    asked = Q(cases__status=CaseStatus.OPEN) | Q(status__in=[StepStatus.UNCERTAIN, StepStatus.FAILED])
+    found = workflow.steps.filter(asked).order_by("position", "name", "id")
+    ids = found.values_list("position", "name", "id").distinct()
+    return _with_records(workflow.steps.filter(pk__in=[pk for *_, pk in ids[:ATTENTION_SHOWN]]), ATTENTION_SHOWN)
+
+
+def plan(workflow: Workflow, *, after: UUID | None = None, without: Collection[UUID] = ()) -> Page[Step]:
     """The steps in the plan's order, those behind step `after`, with their records; payloads as previews.
 
     Each step has `arguments_preview`, `receipt_preview`, `newest_evidence`, `open_cases` and `open_requests`.
+
+    Args:
+        without: steps that are left out, because they are shown elsewhere.
     """
-    steps = workflow.steps.select_related("tool_version", "lease_holder", "receipt", "compensates")
+    steps = workflow.steps.exclude(pk__in=without)
     last = workflow.steps.filter(pk=after).only("position", "name", "status").first() if after else None
     if last is not None:
         same = Q(position=last.position, name=last.name, id__gt=last.id)
         steps = steps.filter(same | Q(position=last.position, name__gt=last.name) | Q(position__gt=last.position))
-    rows = list(
-        steps.defer(
+    rows = _with_records(steps, STEPS_SHOWN + 1)
+    more = len(rows) > STEPS_SHOWN
+    return Page(rows[:STEPS_SHOWN], rows[STEPS_SHOWN - 1].id if more else None)
+
+
+def _with_records(steps: QuerySet[Step], most: int) -> list[Step]:
+    related = steps.select_related("tool_version", "lease_holder", "receipt", "compensates", "waiver")
+    return list(
+        related.defer(
             *_PAYLOADS,
             "compensates__arguments",
             "compensates__template",
@@ -192,10 +244,8 @@ def plan(workflow: Workflow, *, after: UUID | None = None) -> Page[Step]:
         )
         .annotate(arguments_preview=Left("arguments", PREVIEW), receipt_preview=Left("receipt__facts", PREVIEW))
         .prefetch_related(*_records_of_steps())
-        .order_by("position", "name", "id")[: STEPS_SHOWN + 1]
+        .order_by("position", "name", "id")[:most]
     )
-    more = len(rows) > STEPS_SHOWN
-    return Page(rows[:STEPS_SHOWN], rows[STEPS_SHOWN - 1].id if more else None)
 
 
 def _records_of_steps() -> list[Prefetch[Any]]:
@@ -209,9 +259,21 @@ def _records_of_steps() -> list[Prefetch[Any]]:
 
 
 def cases_of(workflow: Workflow) -> list[Case]:
-    """The questions about a workflow: the open ones, then what was closed, oldest first; at most COUNT_LIMIT."""
+    """The questions about a workflow: the open ones, then what was closed, oldest first; at most CASES_SHOWN."""
     found = workflow.cases.select_related("step").defer("findings", *_STEP_PAYLOADS)
-    return list(found.order_by(F("closed_at").asc(nulls_first=True), "opened_at")[:COUNT_LIMIT])
+    return list(found.order_by(F("closed_at").asc(nulls_first=True), "opened_at")[:CASES_SHOWN])
+
+
+def open_groups(workflow: Workflow) -> list[CaseGroup]:
+    """Open questions that are alike: about steps of one position and one tool, for one reason; groups of one are none.
+
+    In the plan's order, at most CASES_SHOWN groups.
+    """
+    found = workflow.cases.filter(status=CaseStatus.OPEN).order_by(
+        "step__position", "step__tool_version__name", "reason"
+    )
+    counted = found.values_list("step__position", "step__tool_version__name", "reason").annotate(count=Count("id"))
+    return [CaseGroup(*row) for row in counted.filter(count__gt=1)[:CASES_SHOWN]]
 
 
 def requests_of(workflow: Workflow) -> list[Approval]:

@@ -258,7 +258,7 @@ class Changes:
                 row.wake_at, row.held_by, row.ended_at = None, None, self.now
                 self._close_requests(row, facts[row.id])
             if after is not before and {before, after} != _STEP_BY_STEP:
-                self.note_workflow(row.id, "move", before=before, after=after)
+                self.note_workflow(row.id, "move", before=before, after=after, reason=_in_part(row, facts[row.id]))
         workflow_rows.write(live, now=self.now)
 
     def _close_requests(self, row: WorkflowRow, facts: DerivedFacts) -> None:
@@ -266,6 +266,12 @@ class Changes:
         if facts.open_approvals:
             steps = step_rows.of_workflows([row.id], STEP_TERMINAL)
             approval_log.end([step.id for step in steps], ApprovalStatus.SUPERSEDED, "the workflow ended", now=self.now)
+
+
+def _in_part(row: WorkflowRow, facts: DerivedFacts) -> str:
+    """That a completed workflow's result is partial; empty where it is whole."""
+    waived = facts.status_facts(row).waived if row.status is WorkflowStatus.COMPLETED else 0
+    return f"in part: {waived} {'step was' if waived == 1 else 'steps were'} waived" if waived else ""
 
 
 def _wake_at(row: WorkflowRow, wake_at: datetime | None, now: datetime) -> datetime | None:

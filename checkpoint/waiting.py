@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from checkpoint.models import Approval, Case, Step, Workflow
+from checkpoint.models import Approval, Case, Step, Waiver, Workflow
 from checkpoint.short_ids import short
 from checkpoint.states import STEP_TERMINAL, ApprovalStatus, CaseStatus, Standing, StepStatus, WorkflowStatus
 
@@ -36,7 +36,7 @@ def follow(workflow_id: UUID, *, seconds: float, until: Container[WorkflowStatus
             yield from _requests(workflow_id, asked)
             version = newest
         if status in until:
-            yield Change(f"workflow: {status.replace('_', ' ')}", WorkflowStatus(status))
+            yield Change(f"workflow: {status.replace('_', ' ')}{_in_part(workflow_id)}", WorkflowStatus(status))
             return
         if time.monotonic() >= deadline:
             return
@@ -62,6 +62,11 @@ def at_rest(step_id: UUID) -> bool:
         return True
     asked = Case.objects.filter(step=step_id, status=CaseStatus.OPEN).exists()
     return asked or Approval.objects.filter(step=step_id, status=ApprovalStatus.PENDING).exists()
+
+
+def _in_part(workflow_id: UUID) -> str:
+    waived = Waiver.objects.filter(step__workflow=workflow_id).count()
+    return f" in part, {waived} {'step' if waived == 1 else 'steps'} waived" if waived else ""
 
 
 _Step = tuple[str, str]  # status and standing

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from checkpoint import clock, pinned, queries, step_rulings
 from checkpoint.decide import Policy
-from checkpoint.models import Approval, Attempt, Case, Evidence, Step, Workflow
+from checkpoint.models import Approval, Attempt, Case, Evidence, Step, Waiver, Workflow
 from checkpoint.states import OPEN_REQUESTS, STEP_TERMINAL, CaseStatus
 
 
@@ -25,6 +25,7 @@ class Records:
         requests: the approval that is asked for, or given and not used, by step.
         owners: by step that waits, the step that brings about what both name.
         undone_by: by step, the newest step that undoes its effect.
+        waivers: by waived step, why its plan goes on without it.
         budgets: by step, where the policy distinguishes between steps; `policy` holds for the others.
         now: database time of the reading.
     """
@@ -40,6 +41,7 @@ class Records:
     budgets: Mapping[UUID, Policy] = field(default_factory=dict)
     owners: Mapping[UUID, Step] = field(default_factory=dict)
     undone_by: Mapping[UUID, Step] = field(default_factory=dict)
+    waivers: Mapping[UUID, str] = field(default_factory=dict)
 
 
 def load(workflow: Workflow) -> Records:
@@ -60,6 +62,7 @@ def load(workflow: Workflow) -> Records:
         budgets=budgets_at_front(workflow, steps),
         owners=owners_of(steps),
         undone_by=queries.undone_by(steps),
+        waivers=dict(Waiver.objects.filter(step__workflow=workflow).values_list("step_id", "reason")),
     )
 
 
@@ -75,14 +78,13 @@ def budgets_at_front(workflow: Workflow, steps: Sequence[Step]) -> dict[UUID, Po
     """The budgets of the steps whose turn it is, where the policy distinguishes between steps; else nothing."""
     if not pinned.has_rules(workflow.policy_version_id):
         return {}
-    at_front = workflow.steps.filter(position=front_position(steps)).values_list("id", "arguments")
     by_id = {step.pk: step for step in steps}
+    at_front = workflow.steps.filter(position=front_position(steps), pk__in=by_id).values_list("id", "arguments")
     return {
         step_id: step_rulings.described_budgets(
             workflow.policy_version_id, step_rulings.describe_stored(by_id[step_id], workflow, arguments)
         )
         for step_id, arguments in at_front
-        if step_id in by_id
     }
 
 

@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
+from approvals import letter_contents
+from checkpoint import waiting
 from checkpoint.calls import Claim, Report
 from checkpoint.models import AuditEntry, Case, PolicyVersion, Step, Waiver, Workflow
 from checkpoint.outcomes import Outcome, OutcomeUnknown, Receipt, Refused
 from checkpoint.states import CaseReason, Decision, StepStatus, WorkflowStatus
 from tests import factories
+from tests.api_driver import Api
 from tests.approval_driver import in_force, status
+from tests.case_driver import command
+from tests.console_driver import signed_in
 from tests.journal_driver import KEYED, OPAQUE, JournalDriver, answer, case, effect, submit
 from tests.law_driver import ACCEPTED, RawSession, raw
 from tests.time_driver import MovableTime
@@ -193,6 +198,70 @@ def test_a_thousand_failures_are_decided_in_one_query(worker: Batches) -> None:
     worker.report(claims, **{claim.step_name: NO for claim in claims} | {"s7": Receipt()})
     assert status(workflow) is W.COMPLETED
     assert Waiver.objects.count() == 999
+
+
+# --- a partial result is shown as such everywhere
+
+
+@pytest.fixture
+def partial(worker: Batches) -> Workflow:
+    """A workflow that was completed without one of its steps."""
+    on_failure("continue")
+    submitter = factories.person("sam", groups=["Operator"], teams=[factories.team("Default")])
+    workflow = submit(KEYED, *batch("a", "b"), user=submitter)
+    worker.report(worker.turn(), a=NO, b=Receipt())
+    assert status(workflow) is W.COMPLETED
+    return workflow
+
+
+def test_explain_says_that_a_result_is_partial_and_why(partial: Workflow) -> None:
+    code, said = command("explain", str(partial.pk))
+    assert code == 0
+    assert f"{partial.pk}: completed in part" in said
+    assert "1 of 2 steps are verified (1 waived). It is completed in part, without a step, which was waived." in said
+    assert "Batch at position 1: 2 steps, 1 verified, 1 waived" in said
+    assert "waived: policy version 2 goes on without it: it failed and no tries are left (404" in said
+
+
+def test_the_api_says_that_a_result_is_partial(partial: Workflow) -> None:
+    api = Api.of(factories.person("agent", groups=["Agent"], teams=[partial.team]))
+    shown = api.get(f"workflows/{partial.pk}/").json()
+    assert (shown["status"], shown["partial"]) == ("completed", True)
+    assert shown["counts"]["plan"] == {"position": None, "total": 2, "by_state": {"verified": 1, "waived": 1}}
+    (listed,) = api.get("workflows/").json()["items"]
+    assert listed["partial"] is True
+    explained = api.get(f"workflows/{partial.pk}/explanation/").json()
+    assert explained["partial"] is True
+    assert "completed in part" in explained["sentence"]
+
+
+def test_the_console_says_that_a_result_is_partial(partial: Workflow) -> None:
+    client = signed_in(factories.person("grace", groups=["Auditor"]))
+    for address in ("/workflows/", f"/workflows/{partial.pk}/"):
+        page = client.get(address).text
+        assert "in part" in page, address
+        assert "1 waived" in page, address
+    assert "goes on without it: it failed and no tries are left" in page
+
+
+def test_the_notice_and_the_audit_say_that_a_result_is_partial(partial: Workflow) -> None:
+    told = letter_contents.about_end(partial)
+    assert told.subject.startswith("Completed in part: ")
+    assert "1 of 2 steps are verified, and 1 were waived" in told.opening
+    assert told.data["steps"]["waived"] == 1
+    entry = AuditEntry.objects.filter(stream=partial.pk, verb="move").latest("seq")
+    assert "in part: 1 step was waived" in entry.text
+    *_, last = waiting.follow(partial.pk, seconds=1, until=[W.COMPLETED])
+    assert last.line == "workflow: completed in part, 1 step waived"
+
+
+def test_a_whole_result_is_not_called_partial(worker: Batches) -> None:
+    on_failure("continue")
+    workflow = submit(KEYED, *batch("a", "b"))
+    worker.report(worker.turn(), a=Receipt(), b=Receipt())
+    said = command("explain", str(workflow.pk))[1]
+    assert "in part" not in said
+    assert "in part" not in signed_in(factories.person("grace", groups=["Auditor"])).get("/workflows/").text
 
 
 # --- the law

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID, uuid4, uuid5
 
 from django.http import QueryDict
@@ -31,7 +32,14 @@ _WORDS = {
     Decision.REJECT: "reject",
 }
 # Of what narrows, in addresses and forms: there, kind and reason are those of the answer.
-NAMES = {"team": "team", "kind": "workflow_kind", "tool": "tool", "reason": "question", "search": "search"}
+NAMES = {
+    "team": "team",
+    "kind": "workflow_kind",
+    "tool": "tool",
+    "reason": "question",
+    "search": "search",
+    "batch": "batch",
+}
 FIELDS = ("selection", "kind", "reason")
 
 
@@ -109,6 +117,12 @@ def read(sent: QueryDict) -> Typed:
 def narrowed(sent: Mapping[str, Any]) -> Narrowed:
     """What the queue is narrowed to, from its address or from the form."""
     return Narrowed(**{member: sent.get(name, "").replace("\0", "").strip()[:100] for member, name in NAMES.items()})
+
+
+def address(narrowed_to: Narrowed) -> str:
+    """The query of an address that narrows the queue so."""
+    found = {name: getattr(narrowed_to, member) for member, name in NAMES.items()}
+    return urlencode({name: value for name, value in found.items() if value})
 
 
 def offered(person: Person) -> dict[str, Any]:

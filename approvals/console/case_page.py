@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 
 from approvals import assignments, queries, question_list, signatures, similar_cases, snoozes
 from approvals.consequences import HAPPENING
-from approvals.console import passwords, task_form
+from approvals.console import bulk_form, passwords, task_form
 from approvals.console.answers import Answer, Typed, arguments_intact, contract_of, offered
 from approvals.models import Escalation
 from approvals.permissions import DECIDE_CASE
@@ -165,6 +165,8 @@ def _work(found: Case, request: HttpRequest) -> dict[str, Any]:
         "own_comments": found.comments.filter(person=request.user.pk).count(),
         "every_comment": every,
         "files": found.attachments.select_related("artifact"),
+        "in_batch": similar_cases.others_in_group(found),
+        "group": bulk_form.address(similar_cases.group(found)),
         "alike_open": similar_cases.open_ones(found),
         "alike_answered": similar_cases.answered(found),
         "signed": [] if found.status == CaseStatus.OPEN else found.signatures.all(),

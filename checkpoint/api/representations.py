@@ -8,7 +8,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from checkpoint import step_counts
 from checkpoint.models import Artifact, Attempt, Evidence, ResumePacket, Step, ToolVersion, Workflow
+from checkpoint.step_counts import BATCHES_TOLD, Counts, PlanCounts
+
+_PARTIAL = "The plan went on without some of its steps; completed, it is a partial result."
 
 
 @extend_schema_field({})
@@ -30,13 +34,30 @@ class WorkflowInList(serializers.ModelSerializer[Workflow]):
         source="submitted_by.username", default=None, allow_null=True, help_text="Null for the machine's operator."
     )
     asked = serializers.BooleanField(help_text="Whether people are asked something about it.")
+    partial = serializers.BooleanField(help_text=_PARTIAL)  # type: ignore[assignment]  # DRF takes fields out of the class
 
     class Meta:
         model = Workflow
         fields = (
-            "id", "url", "team", "kind", "goal", "status", "version", "sealed", "winding_down", "asked",
+            "id", "url", "team", "kind", "goal", "status", "version", "partial", "sealed", "winding_down", "asked",
             "submitted_by", "created_at", "updated_at", "agent_due_at", "ended_at",
         )  # fmt: skip
+
+
+class CountsShown(serializers.Serializer[Counts]):
+    """How many steps are in which state, without zeros; a step that was waived counts as that."""
+
+    position = serializers.IntegerField(allow_null=True, help_text="Null for the whole plan.")
+    total = serializers.IntegerField()
+    by_state = serializers.DictField(child=serializers.IntegerField())
+
+
+class PlanCountsShown(serializers.Serializer[PlanCounts]):
+    """The counts of a plan."""
+
+    plan = CountsShown()
+    batches = CountsShown(many=True, help_text=f"Positions that several steps share; the first {BATCHES_TOLD}.")
+    left_off = serializers.IntegerField(help_text="Batches that are not listed.")
 
 
 class WorkflowShown(serializers.ModelSerializer[Workflow]):
@@ -52,13 +73,20 @@ class WorkflowShown(serializers.ModelSerializer[Workflow]):
     submitted_by = serializers.CharField(
         source="submitted_by.username", default=None, allow_null=True, help_text="Null for the machine's operator."
     )
+    partial = serializers.BooleanField(help_text=_PARTIAL)  # type: ignore[assignment]  # DRF takes fields out of the class
+    counts = serializers.SerializerMethodField()
+
+    @extend_schema_field(PlanCountsShown)
+    def get_counts(self, workflow: Workflow) -> Any:
+        """However many steps there are, this stays small."""
+        return PlanCountsShown(step_counts.of_workflow(workflow.pk)).data
 
     class Meta:
         model = Workflow
         fields = (
             "id", "url", "steps_url", "resume_packet_url", "team", "kind", "goal", "constraints", "input_hash",
-            "prompt_version", "policy_version", "status", "version", "sealed", "winding_down", "submitted_by",
-            "created_at", "updated_at", "agent_due_at", "ended_at",
+            "prompt_version", "policy_version", "status", "partial", "counts", "version", "sealed",
+            "winding_down", "submitted_by", "created_at", "updated_at", "agent_due_at", "ended_at",
         )  # fmt: skip
 
 

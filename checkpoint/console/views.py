@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from checkpoint import clock, compensations, permissions, pinned, queries, workflows
+from checkpoint import clock, compensations, permissions, pinned, queries, step_counts, workflows
 from checkpoint.explanations import StepExplanation, explain
 from checkpoint.models import Step, Workflow
 from checkpoint.pages import cursor, page
@@ -68,11 +68,12 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
     """One workflow: where it is, its plan, and who did what."""
     found = queries.visible_workflow(request.user, workflow_id)
     after = cursor(request, "after")
-    plan = queries.plan(found, after=after)
+    plan, urgent = _plan(found, after)
+    shown = [*urgent, *plan.rows]
     # What comes next depends on every step before; a later page of a long plan does not hold those.
-    owners = owners_of(plan.rows)
-    told = {} if after else _told(found, plan.rows, owners)
-    context = _workflow_context(found, plan, request.GET)
+    owners = owners_of(shown)
+    told = {} if after else _told(found, shown, owners)
+    context = _workflow_context(found, plan, urgent, request.GET)
     return page(
         request,
         "workflow.html",
@@ -82,9 +83,16 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
             "told": told,
             "owners": owners,
             "may_abandon": _may_abandon(request, found),
-            "undoable": _undoable(request, found, plan.rows),
+            "undoable": _undoable(request, found, shown),
         },
     )
+
+
+def _plan(found: Workflow, after: UUID | None) -> tuple[queries.Page[Step], list[Step]]:
+    """A page of the plan; before the first of several, the steps that need somebody, which that page leaves out."""
+    plan = queries.plan(found, after=after)
+    urgent = queries.attention(found) if plan.following and not after else []
+    return (queries.plan(found, without=[step.pk for step in urgent]), urgent) if urgent else (plan, [])
 
 
 def _undoable(request: HttpRequest, found: Workflow, steps: Sequence[Step]) -> set[UUID]:
@@ -116,15 +124,21 @@ def _told(found: Workflow, steps: Sequence[Any], owners: dict[UUID, Step]) -> di
     return dict(zip((step.pk for step in steps), explain(records).steps, strict=True))
 
 
-def _workflow_context(found: Workflow, plan: queries.Page[Any], query: QueryDict) -> dict[str, Any]:
+def _workflow_context(
+    found: Workflow, plan: queries.Page[Step], urgent: list[Step], query: QueryDict
+) -> dict[str, Any]:
+    shown = [*urgent, *plan.rows]
     return {
         "workflow": found,
         "plan": plan,
-        "undone_by": queries.undone_by(plan.rows),
+        "urgent": urgent,
+        "counts": step_counts.of_positions(found.pk, {step.position for step in shown}),
+        "undone_by": queries.undone_by(shown),
         "progress": queries.progress_of([found]).get(found.pk, queries.Progress()),
+        "groups": queries.open_groups(found),
         "cases": queries.cases_of(found),
         "requests": queries.requests_of(found),
-        "tools": sorted({str(step.tool_version) for step in plan.rows}),
+        "tools": sorted({str(step.tool_version) for step in shown}),
         "trail": queries.audit_trail(found),
         "ended": found.status in WORKFLOW_TERMINAL,
         "following": _with(query, after=plan.following),

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from checkpoint import hostile_text
 from checkpoint.models import Ending
 from checkpoint.states import ApprovalStatus, CaseStatus, Decision, Standing, StepStatus, WorkflowStatus
+from checkpoint.step_counts import WAIVED
 
 register = template.Library()
 
@@ -31,6 +32,7 @@ _SIGNS: dict[str, tuple[str, str]] = {
     StepStatus.FAILED: ("bad", "✕"),
     StepStatus.UNCERTAIN: ("ask", "?"),
     StepStatus.ABANDONED: ("idle", "■"),
+    WAIVED: ("idle", "⊘"),
     WorkflowStatus.AWAITING_APPROVAL: ("ask", "?"),
     WorkflowStatus.EXECUTING: ("busy", "▶"),
     WorkflowStatus.VERIFYING: ("busy", "◆"),

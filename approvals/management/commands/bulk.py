@@ -138,12 +138,19 @@ _NARROWING = {
     "kind-of-workflow": "the workflow's kind",
     "tool": "the tool's name",
     "question": "the case's reason, such as outcome_unknown",
+    "batch": "a workflow's id, a colon and a position in its plan",
 }
 
 
 def _selection(person: User, options: dict[str, Any]) -> Selection:
     if options["all"]:
-        narrowed = Narrowed(options["team"], options["kind_of_workflow"], options["tool"], options["question"])
+        narrowed = Narrowed(
+            team=options["team"],
+            kind=options["kind_of_workflow"],
+            tool=options["tool"],
+            reason=options["question"],
+            batch=options["batch"],
+        )
         return Selection(matching=Matching(narrowed, Shown(options["list"])))
     approvals = Approval.objects.filter(workflow__in=workflows_visible_to(person))
     return Selection(

@@ -98,6 +98,10 @@ def _said_and_brought(case: Case) -> Iterator[str]:
 
 
 def _alike(case: Case) -> Iterator[str]:
+    if others := similar_cases.others_in_group(case):
+        narrowed = similar_cases.group(case)
+        together = f"--batch {narrowed.batch} --tool {narrowed.tool} --question {narrowed.reason}"
+        yield f"  {others} like it in this batch; together: manage.py bulk create ANSWER --all {together}"
     for other in similar_cases.open_ones(case):
         yield f"  like it: {short(other.pk)}, open since {said(other.opened_at)}"
     for other in similar_cases.answered(case):

@@ -17,7 +17,11 @@ from checkpoint.explanations import Explanation, Request, StepExplanation, expla
 from checkpoint.models import Workflow
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.short_ids import find, short
+from checkpoint.states import StepStatus
+from checkpoint.step_counts import PlanCounts
 from checkpoint.workflow_records import load
+
+STEPS_LISTED = 20  # of a batch; of a larger one, only those that are not verified
 
 
 class Command(ClearCommand):
@@ -44,12 +48,25 @@ class Command(ClearCommand):
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:
-    yield f"{explanation.kind} {explanation.id}: {_words(explanation.status)}"
+    in_part = " in part" if explanation.partial else ""
+    yield f"{explanation.kind} {explanation.id}: {_words(explanation.status)}{in_part}"
     yield f"Goal: {printable(explanation.goal)}"
     yield explanation.sentence
+    yield from _batch_lines(explanation.counts)
+    left_out = {batch.position for batch in explanation.counts.batches if batch.total > STEPS_LISTED}
     for step in explanation.steps:
-        yield ""
-        yield from _step_lines(step)
+        if step.position not in left_out or step.status != StepStatus.VERIFIED:
+            yield ""
+            yield from _step_lines(step)
+
+
+def _batch_lines(counts: PlanCounts) -> Iterator[str]:
+    """What became of each batch, in numbers."""
+    for batch in counts.batches:
+        left_out = "; those that are verified are not listed" if batch.total > STEPS_LISTED else ""
+        yield f"Batch at position {batch.position}: {batch.total} steps, {batch}{left_out}"
+    if counts.left_off:
+        yield f"and {counts.left_off} more batches"
 
 
 def _step_lines(step: StepExplanation) -> Iterator[str]:
@@ -58,6 +75,8 @@ def _step_lines(step: StepExplanation) -> Iterator[str]:
     yield from _identity_lines(step)
     for seen in step.evidence:
         yield f"   {_clock(seen.observed_at)} {_words(seen.kind)}: {_words(seen.finding)}, {printable(seen.source)}"
+    if step.waived:
+        yield f"   waived: {printable(step.waived)}"
     if step.uncertain:
         yield f"   not known: {step.uncertain}"
     if step.tries:
