@@ -110,8 +110,8 @@ class _Claimer:
         return [claim for claim in claims if claim is not None]
 
     def _goes_on(self, row: StepRow) -> bool:
-        """Not where this very turn has begun to wind the workflow down."""
-        return not self.changes.workflows[row.workflow_id].winding_down
+        """Not where this very turn has begun to wind the workflow down; what may have been sent is settled even so."""
+        return row.status is StepStatus.STARTED or not self.changes.workflows[row.workflow_id].winding_down
 
     def _start_all(self, starting: list[tuple[StepRow, list[AttemptRow]]]) -> Iterator[Claim | None]:
         """All at once and last, because limits are locked in one order, and what else was decided may leave places."""

@@ -19,7 +19,8 @@ from checkpoint.states import StepStatus, WorkflowStatus
 from tests import factories
 from tests.case_driver import at_once, command, raised
 from tests.console_driver import HTMX, Forms, signed_in
-from tests.journal_driver import OPAQUE, VERIFIABLE, JournalDriver, answer, case, effect, step, submit
+from tests.journal_driver import KEYED, OPAQUE, VERIFIABLE, JournalDriver, answer, case, effect, step, submit
+from tests.time_driver import MovableTime
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -72,6 +73,23 @@ def test_what_nobody_knows_is_still_asked_and_its_answer_ends_the_workflow() -> 
     workflow.refresh_from_db()
     assert (workflow.status, statuses(workflow)) == (WorkflowStatus.ABANDONED, [StepStatus.ABANDONED])
     assert driver.turn() == [], "it did not happen, and is not sent again"
+
+
+def test_a_keyed_call_of_unknown_outcome_is_sent_again_so_that_the_workflow_can_end(
+    time_machine: MovableTime,
+) -> None:
+    """Nothing new starts, but what may have taken effect is settled: with the same key, the only way there is."""
+    workflow, driver = submit(KEYED, effect("first"), effect("second", cents=2)), JournalDriver()
+    claim = driver.claim()
+    driver.report(claim, OutcomeUnknown("cut"))
+    abandon(workflow, admin())
+    time_machine.pass_seconds(120)
+    again = driver.claim()
+    assert again.idempotency_key == claim.idempotency_key
+    assert driver.report(again, Receipt(operation_id="op_1")) == []
+    workflow.refresh_from_db()
+    assert workflow.status == WorkflowStatus.ABANDONED
+    assert statuses(workflow) == [StepStatus.VERIFIED, StepStatus.ABANDONED]
 
 
 def test_the_preview_says_exactly_what_will_end_and_what_is_in_the_air() -> None:

@@ -198,7 +198,7 @@ class Explorer:
         steps = Step.objects.filter(workflow__in=of_run(submitted)).select_related("tool_version")
         for step in steps:
             self.outside.effects(step)
-        return list(no_more_in_flight_than_allowed({steps[0].tool_version.name: subject.in_flight}))
+        return list(no_more_in_flight_than_allowed(submitted, {steps[0].tool_version.name: subject.in_flight}))
 
     def _tidy_up(self) -> None:
         """What earlier runs left behind is no business of this one."""

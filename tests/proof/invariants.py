@@ -170,9 +170,12 @@ def nobody_is_early(view: _View) -> Iterator[Violation]:
                 yield view.broken(nobody_is_early, f"it was to wait until {until}", step)
 
 
-def no_more_in_flight_than_allowed(limits: Mapping[str, int | None]) -> Iterator[Violation]:
-    """Of each tool, over all workflows: read it at every moment that matters."""
-    started = Step.objects.filter(status=StepStatus.STARTED).values_list("tool_version__name", flat=True)
+def no_more_in_flight_than_allowed(
+    workflow_ids: Sequence[uuid.UUID], limits: Mapping[str, int | None]
+) -> Iterator[Violation]:
+    """Of each tool, over all these workflows: read it at every moment that matters."""
+    in_flight = Step.objects.filter(workflow__in=workflow_ids, status=StepStatus.STARTED)
+    started = in_flight.values_list("tool_version__name", flat=True)
     for tool, count in Counter(started).items():
         allowed = limits.get(tool)
         if allowed is not None and count > allowed:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from checkpoint import decide, recording, workflow_rows
+from checkpoint import decide, intents, limiting, recording, workflow_rows
 from checkpoint.calls import Claim, Report
 from workers.engine import Engine
 from workers.registry import Deadline
@@ -38,6 +38,17 @@ def without_the_workflow_lock() -> None:
 def without_the_settle_wait() -> None:
     """Nothing found is believed at once."""
     decide._quiet_at = lambda facts, contract: datetime.min.replace(tzinfo=UTC)
+
+
+def without_limits() -> None:
+    """Every step gets a place, and its time has always come."""
+    seam: Any = limiting.Limiter
+    seam._reason_to_hold = lambda self, row, tool, limits: None
+
+
+def without_intents() -> None:
+    """Whoever names an effect brings it about, whoever else does."""
+    intents.proceed = lambda changes, row: True
 
 
 def without_the_write_ahead_commit() -> None:
@@ -74,7 +85,7 @@ def _in_a_hand(verb: Callable[[], Report]) -> Report:
 def restored() -> Iterator[None]:
     """Whatever is taken out inside is back in afterwards."""
     seams: list[tuple[Any, str]] = [(recording._Recorder, "holds_fence"), (decide, "_quiet_at")]
-    seams += [(Engine, "_record"), (Engine, "_call")]
+    seams += [(Engine, "_record"), (Engine, "_call"), (limiting.Limiter, "_reason_to_hold"), (intents, "proceed")]
     seams += [(workflow_rows, name) for name in LOCKS]
     originals = [getattr(owner, name) for owner, name in seams]
     try:

@@ -68,7 +68,7 @@ class World:
     def after_turn(self) -> None:
         """What is judged in the moment in which it happens."""
         self.witness.see_new_cases(self.workflows, self.now)
-        self.found += no_more_in_flight_than_allowed(IN_FLIGHT)
+        self.found += no_more_in_flight_than_allowed(self.workflows, IN_FLIGHT)
 
     def check(self, *, quiescent: bool = False) -> None:
         """The laws hold at every moment; at the end, more of them."""
