@@ -97,6 +97,11 @@ def activate(*, text: str, actor: Actor, user: User | None, reason: str, seen: i
     return stored
 
 
+def is_text_of(text: str, version: PolicyVersion) -> bool:
+    """Whether it is this version's text, however its lines end."""
+    return in_one_spelling(text) == text_of(version)
+
+
 @one_transaction
 def _activate(text: str, actor: Actor, user: User | None, reason: str, seen: int) -> PolicyVersion:
     if user is not None:
@@ -105,8 +110,8 @@ def _activate(text: str, actor: Actor, user: User | None, reason: str, seen: int
     _check_reason(reason)
     check(text)
     current = in_force()
-    if text == text_of(current):
-        raise PolicyUnchanged(f"This is the text of version {current.number}, which is in force; nothing was changed.")
+    if is_text_of(text, current):
+        raise PolicyUnchanged(f"It is active already, as version {current.number}; nothing was changed.")
     if current.number != seen:
         raise _stale(current)
     return _store(text, actor, reason, current)

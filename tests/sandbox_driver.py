@@ -7,6 +7,7 @@ the sandbox starts its own with `SandboxProcess`.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,12 +29,16 @@ class SandboxProcess:
 
     def __init__(self, ledger: Path) -> None:
         self.ledger_file = ledger
-        self.port = 0
+        self.port = self.mail_port = 0
         self.start()
 
     def start(self) -> None:
         """Starts it: on a free port the first time, afterwards on the same one and with the same ledger."""
-        ours = {"CHECKPOINT_SANDBOX_PORT": str(self.port), "CHECKPOINT_SANDBOX_LEDGER": str(self.ledger_file)}
+        ours = {
+            "CHECKPOINT_SANDBOX_PORT": str(self.port),
+            "CHECKPOINT_SANDBOX_MAIL_PORT": str(self.mail_port),
+            "CHECKPOINT_SANDBOX_LEDGER": str(self.ledger_file),
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "workers.sandbox"],
             cwd=BASE_DIR,
@@ -43,9 +48,9 @@ class SandboxProcess:
         )
         assert self.process.stdout
         line = self.process.stdout.readline()
-        assert line.startswith("sandbox listening on http://127.0.0.1:"), f"the sandbox did not start: {line!r}"
-        self.url = line.split()[-1]
-        self.port = int(self.url.rsplit(":", 1)[1])
+        said = re.fullmatch(r"sandbox takes mail on port (\d+) and listens on (http://127\.0\.0\.1:(\d+))\n", line)
+        assert said, f"the sandbox did not start: {line!r}"
+        self.mail_port, self.url, self.port = int(said[1]), said[2], int(said[3])
         self._http = httpx.Client(base_url=self.url, timeout=WAIT_SECONDS, trust_env=False)
 
     def kill(self) -> None:

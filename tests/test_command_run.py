@@ -328,10 +328,10 @@ class TestNothingOutlivesItsWorker:
 
 
 class TestTheList:
-    def test_the_shipped_one_is_empty_and_its_example_is_one(
+    def test_the_shipped_one_prints_and_its_example_is_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert [one.name for one in load().variants()] == ["unlisted"]
+        assert [one.name for one in load().variants()] == ["print-lines: opaque", "unlisted"]
         shipped = (BASE_DIR / "deploy" / "commands.toml").read_text()
         lines = shipped[shipped.index("# [[command]]") :].splitlines()
         (tmp_path / "commands.toml").write_text("\n".join(line.removeprefix("#").strip() for line in lines))

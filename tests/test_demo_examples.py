@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from checkpoint.config.environment import BASE_DIR
+from checkpoint.config.sandbox_address import adapted
 from tests import factories
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -21,6 +23,14 @@ def test_with_another_port_the_copies_name_it(tmp_path: Path, settings: Any, mon
     text = (tmp_path / "examples" / "invoicing.yaml").read_text(encoding="utf-8")
     assert "http://127.0.0.1:7999/" in text
     assert ":7180" not in text
+
+
+def test_the_list_of_mail_accounts_names_the_present_ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHECKPOINT_SANDBOX_MAIL_PORT", "7998")
+    copy = adapted(BASE_DIR / "deploy" / "mail-accounts.toml", tmp_path)
+    assert copy.parent == tmp_path
+    assert "port = 7998\n" in copy.read_text(encoding="utf-8")
+    assert "7125" not in copy.read_text(encoding="utf-8")
 
 
 def test_with_the_usual_port_the_files_are_used_as_they_are(

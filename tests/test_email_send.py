@@ -426,8 +426,8 @@ class TestLogin:
 
 
 class TestTheList:
-    def test_the_shipped_one_is_empty_and_can_be_read(self) -> None:
-        assert [one.name for one in load().variants()] == ["unlisted"]
+    def test_the_shipped_one_has_the_sandbox_and_can_be_read(self) -> None:
+        assert [one.name for one in load().variants()] == ["sandbox: queryable, lookup", "unlisted"]
 
     def test_its_example_is_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shipped = (BASE_DIR / "deploy" / "mail-accounts.toml").read_text()

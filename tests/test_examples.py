@@ -24,7 +24,11 @@ EXAMPLES = BASE_DIR / "examples"
 
 @pytest.fixture(scope="module")
 def running(rig: Rig) -> Rig:
-    rig.worker()
+    accounts = (BASE_DIR / "deploy" / "mail-accounts.toml").read_text(encoding="utf-8")
+    accounts = accounts.replace("port = 7125\n", f"port = {rig.sandbox.mail_port}\n")
+    listed = rig.folder / "mail-accounts.toml"
+    listed.write_text(accounts.replace("http://127.0.0.1:7180", rig.sandbox.url), encoding="utf-8")
+    rig.worker(CHECKPOINT_MAIL_ACCOUNTS=str(listed))
     return rig
 
 
@@ -58,6 +62,17 @@ def test_invoicing_makes_three_invoices_and_a_summary_of_them_although_an_answer
     numbers = [running.step(workflow, name).operation_id for name in names]
     assert [invoice["number"] for invoice in summary["invoices"]] == numbers
     assert running.cases(workflow) == []
+
+
+def test_a_reminder_that_two_workflows_want_is_mailed_once_and_the_slip_is_what_was_printed(running: Rig) -> None:
+    workflows = [submitted(running, name) for name in ("reminder.yaml", "reminder-again.yaml")]
+    assert [running.rest(each).status for each in workflows] == [WorkflowStatus.COMPLETED] * 2
+    first, second = (running.step(each, "remind") for each in workflows)
+    assert (first.operation_id, first.standing) == (second.operation_id, second.standing)
+    assert sorted(each.attempt_count for each in (first, second)) == [0, 1]
+    assert running.sandbox.count("mail", key=first.idempotency_key) == 1
+    slip = (running.folder / "files/reminders/invoice-7.txt").read_text()
+    assert slip == "Reminder\nInvoice 7 of 2 November 2026\nDue: 4 December 2026\n"
 
 
 def test_the_refund_stops_with_one_question_and_goes_on_once_it_is_answered(running: Rig) -> None:

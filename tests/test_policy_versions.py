@@ -98,7 +98,7 @@ def test_versions_are_found_by_number() -> None:
 @pytest.mark.parametrize("text", [ONE_TRY, ONE_TRY.replace("\n", "\r\n"), "\ufeff" + ONE_TRY])
 def test_what_is_in_force_already_is_refused(text: str) -> None:
     put()
-    with pytest.raises(PolicyUnchanged, match="version 2, which is in force"):
+    with pytest.raises(PolicyUnchanged, match="active already, as version 2"):
         put(text)
     with pytest.raises(PolicyUnchanged):
         put(text_of(in_force()))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import smtplib
 import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from email.message import EmailMessage
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -226,12 +229,23 @@ class TestMemory:
         assert own.count("charge", key=key) == 2
         own.stop()
 
-    def test_a_busy_port_is_one_clear_line(self, sandbox: SandboxProcess, tmp_path: Path) -> None:
-        taken = {"CHECKPOINT_SANDBOX_PORT": str(sandbox.port), "CHECKPOINT_SANDBOX_LEDGER": str(tmp_path / "x.jsonl")}
+    @pytest.mark.parametrize(
+        ("variable", "port"),
+        [
+            ("CHECKPOINT_SANDBOX_PORT", attrgetter("port")),
+            ("CHECKPOINT_SANDBOX_MAIL_PORT", attrgetter("mail_port")),
+        ],
+    )
+    def test_a_busy_port_is_one_clear_line(
+        self, sandbox: SandboxProcess, tmp_path: Path, variable: str, port: Callable[[SandboxProcess], int]
+    ) -> None:
+        free = {"CHECKPOINT_SANDBOX_PORT": "0", "CHECKPOINT_SANDBOX_MAIL_PORT": "0"}
+        taken = {**free, variable: str(port(sandbox)), "CHECKPOINT_SANDBOX_LEDGER": str(tmp_path / "x.jsonl")}
         command = [sys.executable, "-m", "workers.sandbox"]
         run = subprocess.run(command, env={**os.environ, **taken}, capture_output=True, text=True, check=False)
         assert run.returncode != 0
-        assert f"port {sandbox.port} cannot be used" in run.stderr.strip()
+        assert f"port {port(sandbox)} cannot be used" in run.stderr.strip()
+        assert f"set {variable} to a free one" in run.stderr
         assert "\n" not in run.stderr.strip()
 
 
@@ -241,6 +255,33 @@ def test_the_page_shows_people_what_happened_and_escapes_it(http: httpx.Client, 
     assert "1 effect" in page.text
     assert "CHG-" in page.text
     assert "<script>" not in page.text
+
+
+def test_a_mail_is_in_the_mailbox_found_by_its_key_and_survives_a_kill(tmp_path: Path, key: str) -> None:
+    own = SandboxProcess(tmp_path / "ledger.jsonl")
+    message = EmailMessage()
+    message["From"], message["To"], message["Message-ID"] = "a@example.com", "dana@example.com", f"<{key}@example.com>"
+    message["Subject"] = "<b>Grüße</b>"
+    message.set_content("Zeile\n")
+    try:
+        with smtplib.SMTP("127.0.0.1", own.mail_port) as mail:
+            mail.send_message(message, to_addrs=["dana@example.com", "zoe@example.com"])
+        own.kill()
+        own.start()
+        found = httpx.get(f"{own.url}/mail", params={"key": key}, trust_env=False).json()
+        page = httpx.get(own.url, trust_env=False).text
+    finally:
+        own.stop()
+    assert found["count"] == 1
+    (kept,) = found["mails"]
+    assert (kept["message_id"], kept["subject"], kept["to"]) == (
+        f"{key}@example.com",
+        "<b>Grüße</b>",
+        ["dana@example.com"],
+    )
+    mailbox = page.partition("Mailbox")[2]
+    assert "&lt;b&gt;Grüße&lt;/b&gt;" in mailbox
+    assert "dana@example.com, zoe@example.com" in mailbox
 
 
 def in_background(http: httpx.Client, key: str) -> threading.Thread:

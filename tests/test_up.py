@@ -174,7 +174,8 @@ def _manage(command: str, home: Path, **extra: str) -> subprocess.CompletedProce
 @contextmanager
 def _up(home: Path, log: Path, port: int, sandbox: int) -> Iterator[subprocess.Popen[bytes]]:
     """A running supervisor; killed at the end if it still runs."""
-    env = _environment(home, CHECKPOINT_PORT=str(port), CHECKPOINT_SANDBOX_PORT=str(sandbox))
+    ports = {"CHECKPOINT_PORT": port, "CHECKPOINT_SANDBOX_PORT": sandbox, "CHECKPOINT_SANDBOX_MAIL_PORT": _free_port()}
+    env = _environment(home, **{variable: str(number) for variable, number in ports.items()})
     with log.open("wb") as output:
         arguments = [sys.executable, str(BASE_DIR / "manage.py"), "up"]
         process = subprocess.Popen(arguments, env=env, stdout=output, stderr=output)

@@ -24,12 +24,13 @@ from checkpoint.config.environment import BASE_DIR, HOME
 from checkpoint.config.postgres_binaries import PostgresUnavailable
 from checkpoint.config.preflight import CannotStart
 from checkpoint.config.processes import Output, Process, read_procfile, stop
-from checkpoint.config.sandbox_address import USUAL_PORT, adapted
+from checkpoint.config.sandbox_address import USUAL_MAIL_PORT, USUAL_PORT, adapted
 
 POLL_SECONDS = 0.1
 WEB_SECONDS = 60.0
 STOPPED_LAST = {"sandbox"}
-PROVIDERS = BASE_DIR / "deploy" / "providers.toml"
+# Operator's lists that name the sandbox.
+LISTS = {"CHECKPOINT_HTTP_PROVIDERS": "providers.toml", "CHECKPOINT_MAIL_ACCOUNTS": "mail-accounts.toml"}
 
 
 class Stopped(Exception):
@@ -42,6 +43,7 @@ class Supervisor:
     def __init__(self, environ: Mapping[str, str], output: Output) -> None:
         self.port = preflight.port_setting(environ, "CHECKPOINT_PORT", 8000)
         self.sandbox_port = preflight.port_setting(environ, "CHECKPOINT_SANDBOX_PORT", USUAL_PORT)
+        self.mail_port = preflight.port_setting(environ, "CHECKPOINT_SANDBOX_MAIL_PORT", USUAL_MAIL_PORT)
         self.env = {
             **environ,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", os.defpath)]),
@@ -49,6 +51,7 @@ class Supervisor:
             "CHECKPOINT_HOME": str(HOME),
             "CHECKPOINT_PORT": str(self.port),
             "CHECKPOINT_SANDBOX_PORT": str(self.sandbox_port),
+            "CHECKPOINT_SANDBOX_MAIL_PORT": str(self.mail_port),
         }
         self.output = output
         self.server: Server | None = None
@@ -84,14 +87,16 @@ class Supervisor:
             )
         preflight.require_free_port(self.port, variable="CHECKPOINT_PORT", host=host)
         preflight.require_free_port(self.sandbox_port, variable="CHECKPOINT_SANDBOX_PORT")
+        preflight.require_free_port(self.mail_port, variable="CHECKPOINT_SANDBOX_MAIL_PORT")
         if self.env.get("DATABASE_URL"):
             preflight.check_external_database(self.env)
 
     def _set_up(self) -> None:
         if not self.env.get("DATABASE_URL"):
             self._start_database()
-        if not self.env.get("CHECKPOINT_HTTP_PROVIDERS"):
-            self.env["CHECKPOINT_HTTP_PROVIDERS"] = str(adapted(PROVIDERS, HOME))
+        for variable, name in LISTS.items():
+            if not self.env.get(variable):
+                self.env[variable] = str(adapted(BASE_DIR / "deploy" / name, HOME))
         self._manage("migrate_database", CHECKPOINT_AS_OWNER="1")
         for name, command in read_procfile(BASE_DIR / "Procfile").items():
             process = Process(name, command, self.env, self.output)
@@ -117,6 +122,7 @@ class Supervisor:
             "DATABASE_DIRECT_URL": addresses.app,
             "CHECKPOINT_APP_ROLE": APP,
             "CHECKPOINT_SANDBOX_PORT": str(self.sandbox_port),
+            "CHECKPOINT_SANDBOX_MAIL_PORT": str(self.mail_port),
         }
         self.env |= found
         file = HOME / "env"

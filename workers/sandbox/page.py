@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from html import escape
 
 from workers.sandbox.ledger import Effect
+from workers.sandbox.providers import MAIL
+
+MOST = 500  # rows of a table
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sandbox provider</title><style>
@@ -24,6 +27,10 @@ input, button {{ font: inherit; }} input {{ width: 30rem; max-width: 60vw; }}
 <p role="status">{summary}</p>
 <table><thead><tr><th>When (UTC)</th><th>What</th><th>Number</th><th>Reference</th><th>Content</th><th>Key</th></tr>
 </thead><tbody>{rows}</tbody></table>
+<h2>Mailbox</h2>
+<p>What its mail server took, newest first. It sends nothing on.</p>
+<table><thead><tr><th>When (UTC)</th><th>From</th><th>To</th><th>Subject</th><th>Text</th><th>Key</th></tr>
+</thead><tbody>{mails}</tbody></table>
 </body></html>
 """
 
@@ -32,16 +39,27 @@ def ledger_page(effects: Iterable[Effect], find: str) -> str:
     """HTML of the effects that contain `find`, newest first."""
     shown = [effect for effect in effects if find in _text(effect)]
     summary = f"{len(shown)} {'effect' if len(shown) == 1 else 'effects'}" + (f" with “{find}”" if find else "")
-    rows = "".join(_row(effect) for effect in reversed(shown[-500:]))
-    return _PAGE.format(find=escape(find, quote=True), summary=escape(summary), rows=rows)
+    mails = [effect for effect in shown if effect.kind == MAIL.kind]
+    rows = "".join(_row(effect) for effect in reversed([one for one in shown if one.kind != MAIL.kind][-MOST:]))
+    mailbox = "".join(_mail_row(effect) for effect in reversed(mails[-MOST:]))
+    return _PAGE.format(find=escape(find, quote=True), summary=escape(summary), rows=rows, mails=mailbox)
 
 
 def _text(effect: Effect) -> str:
     return " ".join([effect.kind, effect.number, effect.key or "", effect.reference or "", json.dumps(effect.body)])
 
 
+def _mail_row(effect: Effect) -> str:
+    mail = effect.body
+    cells = [mail["from"], ", ".join(mail["recipients"]), mail["subject"], mail["text"], effect.key or ""]
+    return f"<tr><td>{_when(effect)}</td>{''.join(f'<td><code>{escape(text)}</code></td>' for text in cells)}</tr>"
+
+
+def _when(effect: Effect) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(effect.at))
+
+
 def _row(effect: Effect) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(effect.at))
     code = [effect.number, effect.reference or "", json.dumps(effect.body, ensure_ascii=False), effect.key or ""]
     cells = "".join(f"<td><code>{escape(text)}</code></td>" for text in code)
-    return f"<tr><td>{when}</td><td>{escape(effect.kind)}</td>{cells}</tr>"
+    return f"<tr><td>{_when(effect)}</td><td>{escape(effect.kind)}</td>{cells}</tr>"

@@ -37,6 +37,7 @@ PROVIDERS = (
     Provider("/charges", "charge", "CHG"),
     Provider("/refunds", "refund", "RFD"),
 )
+MAIL = Provider("/mail", "mail", "MAIL", lookup="key")  # what came by SMTP; it can only be read here
 SITE = Provider("/site", "page", "PAGE", lookup="key")
 
 

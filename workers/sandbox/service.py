@@ -61,7 +61,9 @@ class Service:
             return problem(fault.status, "refused")
         if FaultName.DROP_BEFORE_WORK in faults:
             return None
-        provider = next((p for p in (*providers.PROVIDERS, providers.SITE) if p.path == request.path), None)
+        provider = next(
+            (p for p in (*providers.PROVIDERS, providers.SITE, providers.MAIL) if p.path == request.path), None
+        )
         honoured = request.key if provider and provider.honours_key and request.method == "POST" else None
         with self._in_progress.holding(provider.kind if provider else "", honoured) as free:
             if not free:

@@ -78,6 +78,9 @@ class Command(ClearCommand):
     def _activate(self, text: str, document: PolicyDocument, options: dict[str, Any]) -> None:
         user = command_line.person(options["user"]) if options["user"] else None
         current = policy_versions.in_force()
+        if policy_versions.is_text_of(text, current):
+            self._say(f"It is active already, as version {current.number}; nothing was changed.")
+            return
         self._say_difference(text, document, current)
         workflows = workflows_visible_to(user) if user else Workflow.objects.all()
         self._say(*_preview_lines(preview(policy_versions.document_of(current.pk), document, workflows)))
