@@ -74,3 +74,19 @@ def test_the_owner_of_an_intent_is_killed_in_mid_air_and_who_waits_takes_the_rec
     assert (waiter.operation_id, waiter.idempotency_key) == (owner.operation_id, owner.idempotency_key)
     assert QUERYABLE.count(running.sandbox, owner) == 1
     assert running.cases(owning) + running.cases(waiting) == []
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["still there", "changed since"])
+def test_a_new_file_is_taken_away_again_unless_somebody_changed_it(running: Rig, changed: bool) -> None:
+    path = f"undone-{changed}.txt"
+    write = {"name": "write", "tool": "file.write"}
+    workflow = running.rest(
+        running.submit({**write, "arguments": {"path": path, "content": "new", "mode": "if_absent"}})
+    )
+    file, old = running.folder / "files" / path, running.step(workflow, "write")
+    if changed:
+        file.write_text("newer")
+    made = compensations.request(step_id=old.pk, step_version=old.version, actor=ACTOR, reason="not wanted")
+    made = running.status(made, WorkflowStatus.NEEDS_REVIEW if changed else WorkflowStatus.COMPLETED)
+    assert [case.reason for case in running.cases(made)] == (["compensation_failed"] if changed else [])
+    assert (file.read_text() if file.exists() else None) == ("newer" if changed else None)

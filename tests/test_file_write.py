@@ -165,6 +165,14 @@ class TestWriting:
         tool.execute(arguments(), call())
         assert (root / "a/b.txt").read_text() == "new"
 
+    def test_only_a_new_file_of_its_own_can_be_undone(self, tool: FileWrite) -> None:
+        given, made = arguments(mode="if_absent"), call()
+        receipt = tool.execute(given, made)
+        assert receipt.facts["made"] == receipt.facts["sha256"]
+        assert tool.execute(given, made) == receipt == tool.inspect(given, made).receipt  # type: ignore[union-attr]  # it is found
+        assert "made" not in tool.execute(given, call()).facts, "it was there already, so it is somebody else's"
+        assert "made" not in tool.execute(arguments(), call()).facts
+
     def test_a_deadline_that_passed_means_that_nothing_was_written(self, tool: FileWrite, root: Path) -> None:
         with pytest.raises(NotApplied):
             tool.execute(arguments(), call(seconds=-1))

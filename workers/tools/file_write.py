@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
+from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.crash_points import reach
 from checkpoint.outcomes import (
     Absent,
@@ -48,10 +48,10 @@ class FileWrite:
         self._given = root
 
     def variants(self) -> Sequence[Variant]:
-        """A new file can be taken away again; content that was written over cannot be brought back."""
+        """A new file can be taken away again, if it still is what was written; what was written over is gone."""
         new = {"properties": {"mode": {"const": "if_absent"}}, "required": ["mode"]}
         return [
-            Variant("new file", _contract(Reversibility.COMPENSABLE), new),
+            Variant("new file", _contract(Reversibility.COMPENSABLE, compensation=_TAKE_AWAY), new),
             Variant("overwrite", _contract(Reversibility.IRREVERSIBLE)),
         ]
 
@@ -65,10 +65,10 @@ class FileWrite:
         with content_of(arguments, call) as content:
             try:
                 with place_at(self._root(), arguments.path, create=True) as place:
-                    self._put(place, content, arguments, call)
+                    ours = self._put(place, content, arguments, call)
             except OSError as error:
                 raise NotApplied(f"nothing was written: {error}", code="never_written") from None
-            return _receipt(arguments.path, content.sha256, content.size)
+            return _receipt(arguments.path, content.sha256, content.size, made=ours and arguments.mode == "if_absent")
 
     def inspect(self, arguments: FileArguments, call: Call) -> Inspection:
         """Compares the file with the wanted content, and with the file that this write was to replace."""
@@ -78,7 +78,8 @@ class FileWrite:
         except (OSError, NotApplied) as error:
             return Inconclusive(f"{arguments.path} cannot be read: {error}")
         if there and there.sha256 == wanted_sha256(arguments):
-            return Found(_receipt(arguments.path, there.sha256, there.size))
+            made = noted is not None and arguments.mode == "if_absent"
+            return Found(_receipt(arguments.path, there.sha256, there.size, made=made))
         if there and arguments.mode == "if_absent":
             return Found(_receipt(arguments.path, there.sha256, there.size, match=False))
         if noted is None or noted == (there.identity if there else _NO_FILE):
@@ -104,14 +105,15 @@ class FileWrite:
     def _root(self) -> Path:
         return self._given or files_root()
 
-    def _put(self, place: Place, content: Content, arguments: FileArguments, call: Call) -> None:
+    def _put(self, place: Place, content: Content, arguments: FileArguments, call: Call) -> bool:
+        """Whether the file is this step's, and not one that had the wanted content already."""
         only_if_absent = arguments.mode == "if_absent"
         for earlier in range(1, call.attempt):
             # The draft of an attempt that may still be paused somewhere: without it, its rename cannot happen any more.
             Place(place.folder, _draft_name(call.key, earlier)).remove()
         before = place.look()
         if before and before.sha256 == content.sha256:
-            return
+            return Notes(self._root()).read(call.key) is not None
         if before and only_if_absent:
             raise _taken(arguments.path)
         with place.draft(_draft_name(call.key, call.attempt), content.chunks) as draft:
@@ -120,6 +122,7 @@ class FileWrite:
             call.sending()
             _rename(draft, place, arguments.path, only_if_absent=only_if_absent)
             reach("file.write/renamed", call.step_name)
+        return True
 
     def _look(self, arguments: FileArguments) -> file_place.Found | None:
         try:
@@ -149,7 +152,11 @@ def _taken(path: str) -> NotApplied:
     )
 
 
-def _contract(reversibility: Reversibility) -> Contract:
+# Where the file was there already, no step made it: the fact is missing, and no such call can be made.
+_TAKE_AWAY = Compensation("file.delete", {"path": {"$input": "/path"}, "sha256": {"$result": "effect#/facts/made"}})
+
+
+def _contract(reversibility: Reversibility, *, compensation: Compensation | None = None) -> Contract:
     return Contract(
         recovery=RecoveryClass.QUERYABLE,
         reversibility=reversibility,
@@ -158,12 +165,14 @@ def _contract(reversibility: Reversibility) -> Contract:
         can_inspect=True,
         can_verify=True,
         where_to_look=f"Look at the file below the workers' folder ({SETTING}) and compare its SHA-256.",
-        facts=("path", "sha256", "size"),
+        facts=("path", "sha256", "size", "made"),
+        compensation=compensation,
     )
 
 
-def _receipt(path: str, sha256: str, size: int, *, match: bool = True) -> Receipt:
-    return Receipt(operation_id=sha256, facts=_facts(path, sha256, size), arguments_match=match)
+def _receipt(path: str, sha256: str, size: int, *, match: bool = True, made: bool = False) -> Receipt:
+    facts = _facts(path, sha256, size) | ({"made": sha256} if made else {})
+    return Receipt(operation_id=sha256, facts=facts, arguments_match=match)
 
 
 def _facts(path: str, sha256: str, size: int) -> Facts:
