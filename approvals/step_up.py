@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -16,6 +16,9 @@ from django.conf import settings
 from checkpoint import pinned
 from checkpoint.errors import AuthenticateAgain, DecisionNotAllowed, RecordDamaged
 from checkpoint.rulings import StepDescription
+
+# A bulk job goes on with the authentication of its start for no longer than this: what it comes to then is refused.
+LONGEST_CARRIED = timedelta(hours=4)
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,9 @@ class Authentication:
 
     def is_recent(self, now: datetime) -> bool:
         """Whether it counts for an answer under a rule with `step_up`."""
-        return self.at is not None and (self.answered_at or now) - self.at <= settings.CHECKPOINT_STEP_UP_WITHIN
+        answered_at = self.answered_at or now
+        recent = self.at is not None and answered_at - self.at <= settings.CHECKPOINT_STEP_UP_WITHIN
+        return recent and now - answered_at <= LONGEST_CARRIED
 
 
 UNKNOWN = Authentication()

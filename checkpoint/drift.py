@@ -48,7 +48,9 @@ class Present:
     def drifts(self, workflow: WorkflowRow, row: StepRow, rule: DriftRule) -> Iterator[Drift]:
         """What changed since the step was planned. A tool's change is left out where the rule makes nothing of it."""
         if workflow.policy_version_id != self.policy_version_id:
-            yield Drift(rule.policy, CaseReason.POLICY_CHANGED, "")
+            now, then = (pinned.policy_number(one) for one in (self.policy_version_id, workflow.policy_version_id))
+            note = f"Version {now} of the policy is in force; the plan was made under version {then}."
+            yield Drift(rule.policy, CaseReason.POLICY_CHANGED, note)
         if workflow.prompt_version != workflow.present_prompt:
             planned_with = workflow.prompt_version or "one without a name"
             note = (
@@ -56,9 +58,18 @@ class Present:
             )
             yield Drift(rule.prompt, CaseReason.PROMPT_CHANGED, note)
         if rule.tool is not DriftAnswer.REAPPROVE and self.tool(row) != row.tool_version_id:
-            newest = pinned.tool_version(self.tool(row))
-            note = f"{newest} was published at {newest.published_at:%Y-%m-%d %H:%M:%S} UTC and is the newest."
-            yield Drift(rule.tool, CaseReason.TOOL_CHANGED, note)
+            yield Drift(rule.tool, CaseReason.TOOL_CHANGED, _tool_note(row, self.tool(row)))
+
+
+def _tool_note(row: StepRow, newest_id: uuid.UUID) -> str:
+    planned, newest = pinned.tool_version(row.tool_version_id), pinned.tool_version(newest_id)
+    parts = {"what arguments it takes": "schema", "what it promises": "variants", "its summary": "summary"}
+    changed = [words for words, name in parts.items() if getattr(planned, name) != getattr(newest, name)]
+    return (
+        f"{newest} was published at {newest.published_at:%Y-%m-%d %H:%M:%S} UTC and is the newest. The step was planned"
+        f" with {planned}, published at {planned.published_at:%Y-%m-%d %H:%M:%S} UTC."
+        + (f" Changed since: {', '.join(changed)}." if changed else "")
+    )
 
 
 def disregard(pins: Pins, given: Pins, rule: DriftRule) -> Pins:

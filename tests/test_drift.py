@@ -58,7 +58,11 @@ def test_s12_review_asks_a_person_before_the_step_starts_and_continue_goes_on_un
     assert driver.turn() == []
     asked = case(workflow)
     assert (asked.reason, step(workflow).status) == (REASON[kind], StepStatus.PREPARED)
-    assert ("refund/99" if kind == "prompt" else "effect@2 was published") in " ".join(asked.findings["known"])
+    known = " ".join(asked.findings["known"])
+    assert ("refund/99" if kind == "prompt" else "effect@2 was published") in known
+    if kind == "tool":
+        assert "The step was planned with effect@1, published at" in known
+        assert known.endswith("Changed since: its summary.")
     answer(asked, DecisionKind.CONTINUE)
     claim = driver.claim()
     assert claim.tool_version == ("2" if kind == "tool" else "1")
@@ -204,3 +208,13 @@ def test_what_an_approval_was_given_under_is_fixed(raw: RawSession, changed: dic
     workflow, driver = submit(OPAQUE), drivers()
     driver.turn()
     assert raw.updates("checkpoint_approval", pending(workflow).pk, **changed) == "given_under_is_fixed"
+
+
+def test_what_drifted_of_the_policy_is_said_with_both_versions() -> None:
+    in_force({"set": answers("policy", "review")})
+    workflow = submit(KEYED)
+    then = workflow.policy_version.number
+    in_force({"set": answers("policy", "review")}, max_attempts=2)
+    assert drivers().turn() == []
+    known = case(workflow).findings["known"]
+    assert f"Version {then + 1} of the policy is in force; the plan was made under version {then}." in known

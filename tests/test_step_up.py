@@ -170,6 +170,16 @@ def test_bulk_answers_count_the_authentication_that_its_start_had(time_machine: 
     assert bulk_driver.results(draft) == ["done", "done"]
 
 
+def test_a_bulk_job_that_runs_for_too_long_counts_its_starts_authentication_no_more(time_machine: MovableTime) -> None:
+    in_force(STEP_UP)
+    ada, cases = bulk_driver.decider(), bulk_driver.cases(1)
+    draft, fresh = bulk_driver.prepared(ada, DecisionKind.CONFIRM, cases), Authentication(clock.now())
+    jobs.start(job_id=draft.pk, person=ada, channel="console", authentication=fresh)
+    time_machine.pass_seconds(4 * 3600 + 1)
+    bulk_driver.run(draft)
+    assert bulk_driver.results(draft) == ["refused"]
+
+
 def test_bulk_approvals_obey_it() -> None:
     in_force(STEP_UP)
     ada, request = bulk_driver.decider(), bulk_driver.approval()
