@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left
 
 from approvals import review_queue
+from approvals.models import Decision
 from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
 from approvals.request_queries import requests_visible_to
@@ -22,11 +23,12 @@ from approvals.urgency import irreversible, place, plan_irreversible
 from checkpoint.models import Approval, Case
 from checkpoint.permissions import Person
 from checkpoint.queries import COUNT_LIMIT, PREVIEW, Page
-from checkpoint.states import OPEN_REQUESTS, ApprovalStatus, Decision
+from checkpoint.states import OPEN_REQUESTS, ApprovalStatus
+from checkpoint.states import Decision as DecisionKind
 
 # A request for approval belongs to nobody and is not put aside.
 _OPEN_REQUESTS_IN = (Shown.WAITING, Shown.UNASSIGNED, Shown.SECOND_PERSON)
-_GIVEN = Count("decisions", filter=Q(decisions__kind=Decision.APPROVE), distinct=True)
+_GIVEN = Count("decisions", filter=Q(decisions__kind=DecisionKind.APPROVE), distinct=True)
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,14 @@ def next_question(person: Person) -> Question | None:
 
 
 def counts(person: Person) -> dict[Shown, str]:
-    """How many are in each list of open questions, as people read it; no further than COUNT_LIMIT."""
-    return {shown: _counted(person, shown) for shown in Shown if shown is not Shown.DONE}
+    """How many are in each list of open questions, as people read it: nobody reads further than COUNT_LIMIT."""
+    approved = Decision.objects.filter(approval=OuterRef("pk"), kind=DecisionKind.APPROVE)
+    waiting = requests_visible_to(person).filter(status=ApprovalStatus.PENDING)
+    requests = waiting.aggregate(all=Count("pk"), signed=Count("pk", filter=Q(Exists(approved))))
+    found = review_queue.counts(person)
+    for shown in _OPEN_REQUESTS_IN:
+        found[shown] += requests["signed" if shown is Shown.SECOND_PERSON else "all"]
+    return {shown: f"{COUNT_LIMIT - 1}+" if count >= COUNT_LIMIT else str(count) for shown, count in found.items()}
 
 
 def requests_in(person: Person, shown: Shown = Shown.WAITING, narrowed: Narrowed = EVERYTHING) -> QuerySet[Approval]:
@@ -93,12 +101,6 @@ def requests_in(person: Person, shown: Shown = Shown.WAITING, narrowed: Narrowed
 def requests_by_urgency(requests: QuerySet[Approval]) -> QuerySet[Approval]:
     """What cannot be undone first, then the oldest; each with `irreversible`."""
     return requests.annotate(irreversible=plan_irreversible()).order_by("-irreversible", "requested_at", "id")
-
-
-def _counted(person: Person, shown: Shown) -> str:
-    cases = review_queue.open_cases(person, shown).order_by()[:COUNT_LIMIT].count()
-    count = cases + _listed(person, shown).order_by()[:COUNT_LIMIT].count()
-    return f"{COUNT_LIMIT - 1}+" if count >= COUNT_LIMIT else str(count)
 
 
 def _requests(person: Person, shown: Shown, narrowed: Narrowed, after: UUID | None) -> list[Approval]:

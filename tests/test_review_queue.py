@@ -55,7 +55,7 @@ def test_each_list_holds_its_cases_and_every_open_one_is_in_the_first_or_aside(t
         Shown.DONE: [done],
     }
     assert counts(ada) == {
-        Shown.WAITING: "4", Shown.MINE: "1", Shown.UNASSIGNED: "2", Shown.SECOND_PERSON: "1", Shown.SNOOZED: "1",
+        Shown.WAITING: 4, Shown.MINE: 1, Shown.UNASSIGNED: 2, Shown.SECOND_PERSON: 1, Shown.SNOOZED: 1,
     }  # fmt: skip
     time_machine.pass_seconds(3601)
     assert lists(ada)[Shown.SNOOZED] == []
