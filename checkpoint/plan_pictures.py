@@ -9,6 +9,7 @@ from itertools import groupby
 from django.db.models import Count, Min, Q
 
 from checkpoint.models import Workflow
+from checkpoint.step_counts import WAIVED
 
 POSITIONS_SHOWN = 60
 
@@ -19,7 +20,7 @@ class Stage:
 
     Attributes:
         name: its first step, by name.
-        states: how many steps are in each status.
+        states: how many steps are in each status; waived ones are told apart from those that were abandoned.
         undoing: how many of them undo an effect of another step.
     """
 
@@ -47,12 +48,22 @@ def of(workflow: Workflow) -> Picture:
     counted = (
         workflow.steps.order_by("position", "status")
         .values("position", "status")
-        .annotate(number=Count("id"), first=Min("name"), undoing=Count("id", filter=Q(compensates__isnull=False)))
+        .annotate(
+            number=Count("id"),
+            waived=Count("waiver"),
+            first=Min("name"),
+            undoing=Count("id", filter=Q(compensates__isnull=False)),
+        )
     )
     stages = []
     for position, group in groupby(counted, key=lambda row: row["position"]):
         rows = list(group)
-        states = {row["status"]: row["number"] for row in rows}
+        states = {row["status"]: row["number"] - row["waived"] for row in rows}
+        states |= {WAIVED: sum(row["waived"] for row in rows)}
         undoing = sum(row["undoing"] for row in rows)
-        stages.append(Stage(position, min(row["first"] for row in rows), states, undoing))
+        stages.append(Stage(position, min(row["first"] for row in rows), _without_zeros(states), undoing))
     return Picture(stages[:POSITIONS_SHOWN], len(stages) > POSITIONS_SHOWN)
+
+
+def _without_zeros(states: Mapping[str, int]) -> dict[str, int]:
+    return {state: number for state, number in states.items() if number}
