@@ -7,13 +7,22 @@ whole, so no answer completes it. An agent that comes back later goes on all the
 
 from __future__ import annotations
 
+import logging
+from datetime import timedelta
+
 from checkpoint import case_log, step_rows, verdicts
+from checkpoint.attempt_log import AttemptRow
+from checkpoint.errors import RecordDamaged
+from checkpoint.gatekeeping import Gatekeeper
 from checkpoint.models import Case
-from checkpoint.states import CaseReason, CaseStatus, StepStatus, WorkflowStatus
+from checkpoint.states import STEP_TERMINAL, CaseReason, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.step_rows import StepRow
-from checkpoint.transitions import Changes
+from checkpoint.transitions import Changes, agents_time
 from checkpoint.workflow_rows import WorkflowRow
 
+log = logging.getLogger(__name__)
+
+_LOOK_AGAIN = timedelta(seconds=60)
 _LIVE = tuple(status for status in StepStatus if status is not StepStatus.SUPERSEDED)
 
 
@@ -36,7 +45,32 @@ def agent_is_back(changes: Changes, workflow: WorkflowRow) -> None:
     )
 
 
+def leave_to_agent(changes: Changes, gatekeeper: Gatekeeper, row: StepRow, attempts: list[AttemptRow]) -> None:
+    """A worker came upon a step that only its agent may send: it is not sent, and what has to be asked is asked."""
+    changes.touch(row)
+    if row.status is StepStatus.STARTED:
+        _wait_for_another_send(changes, row, attempts)
+        return
+    try:
+        gatekeeper.admits(row, lambda _: False)
+    except (RecordDamaged, LookupError, TypeError, ValueError):
+        log.exception("the policy in force cannot be read, so nothing is asked about step %s", row.name)
+    if row.next_at is None or row.next_at <= changes.now:
+        row.next_at = changes.now + _LOOK_AGAIN
+
+
+def _wait_for_another_send(changes: Changes, row: StepRow, attempts: list[AttemptRow]) -> None:
+    """The agent vanished, and may send again under the same key. If it does not in its time, nobody can tell."""
+    workflow = changes.workflows[row.workflow_id]
+    until = attempts[-1].deadline_at + agents_time(workflow)
+    if until <= changes.now:
+        note = "Its agent could send it again with the same key, and did not come back to do so."
+        verdicts.open_case(changes, row, CaseReason.OUTCOME_UNKNOWN, attempts, note=note)
+    else:
+        row.next_at = until
+
+
 def _resting_at(workflow: WorkflowRow) -> StepRow:
     """The first step that the agent is to go on with, else the last of the plan."""
     rows = sorted(step_rows.of_workflows([workflow.id], _LIVE), key=lambda row: (row.position, row.name))
-    return next((row for row in rows if row.status is not StepStatus.VERIFIED), rows[-1])
+    return next((row for row in rows if row.status not in STEP_TERMINAL), rows[-1])

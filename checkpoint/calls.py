@@ -15,10 +15,15 @@ from checkpoint.step_rows import StepRow
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker process under its fresh random id, and the tools it can run as name@version."""
+    """A worker process under its fresh random id, and the tools it can run as name@version.
+
+    Attributes:
+        is_agent: it is the agent of the workflow, which carries out one step itself.
+    """
 
     id: uuid.UUID
     tools: Set[str]
+    is_agent: bool = False
 
 
 @dataclass(frozen=True)

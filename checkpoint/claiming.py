@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from checkpoint import (
+    agent_waits,
     attempt_log,
     batches,
     evidence_log,
@@ -77,6 +78,17 @@ def claim(changes: Changes, worker: Worker, *, limit: int) -> list[Claim]:
         changes.write_steps()
     limiter.close(all_seen=len(claims) < limit)
     return claims
+
+
+def claim_for_agent(changes: Changes, worker: Worker, row: StepRow) -> Claim | None:
+    """Claims the one step for the agent that carries it out, with every check that a worker's claim has.
+
+    What stands in the way is written down as it is in a worker's claim: a request for approval, a case, a wait.
+    """
+    limiter = Limiter(changes)
+    claims = _Claimer(changes, worker, limiter, Gatekeeper(changes, [row.id])).act_on([row])
+    limiter.close(all_seen=True)
+    return next(iter(claims), None)
 
 
 @dataclass(frozen=True)
@@ -169,10 +181,15 @@ class _Claimer:
 
     def _carry_out(self, action: Action, row: StepRow, attempts: list[AttemptRow]) -> Claim | None:
         match action:
+            case Start() if row.by_agent and not self.worker.is_agent:
+                agent_waits.leave_to_agent(self.changes, self.gatekeeper, row, attempts)
+                return None
             case Start():
                 if row.intent_name and row.status is StepStatus.PREPARED and not self._may_bring_about(row):
                     return None
                 return self._with_tool(row, attempts, lambda: self._start_if_admitted(row, attempts))
+            case Inspect() | Verify() if self.worker.is_agent:
+                return None  # by another path than the agent's: a worker's
             case Inspect():
                 return self._with_tool(row, attempts, lambda: self._acquire(row, Activity.INSPECT))
             case Verify():

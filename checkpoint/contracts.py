@@ -38,6 +38,7 @@ _LATER = (
     "starts_at",
     "starts_after",
     "asks",
+    "by_agent",
     "compensation",
     "facts",
     "facts_hold",
@@ -79,6 +80,7 @@ class Contract:
         starts_at: name of the argument with the time before which the call is not made (RFC 3339, with an offset).
         starts_after: name of the argument with the seconds to wait from when the step's turn comes.
         asks: a person makes the effect by answering a form; the tool is never called (checkpoint/human_tasks.py).
+        by_agent: the agent makes the call itself, under its fence; workers at most look up and read back.
         compensation: how a compensable effect is undone; None where only a person can.
         facts: names of those of the receipt's facts that a resume packet quotes to an agent; EVERY_FACT, where the
             step's own arguments say which facts are kept.
@@ -101,6 +103,7 @@ class Contract:
     starts_at: str = ""
     starts_after: str = ""
     asks: bool = False
+    by_agent: bool = False
     compensation: Compensation | None = None
     facts: tuple[str, ...] = ()
     facts_hold: float | None = None
@@ -115,6 +118,8 @@ class Contract:
             raise ValueError("a queryable contract needs can_inspect=True and a tool with inspect()")
         if self.recovery is RecoveryClass.OPAQUE and self.can_inspect:
             raise ValueError("an opaque contract has no lookup: with one that can be trusted, it is queryable")
+        if self.by_agent and self.asks:
+            raise ValueError("either the agent makes the call or a person does")
         if self.compensation is not None and self.reversibility is not Reversibility.COMPENSABLE:
             raise ValueError("only a compensable effect has a compensation")
         times = (self.deadline, self.settle, 0.0 if self.key_lifetime is None else self.key_lifetime)

@@ -185,6 +185,18 @@ class PlanSealed(Conflict):
     code = "plan_sealed"
 
 
+class StepNotBegun(Conflict):
+    """The agent cannot begin the step: a worker does, it has ended, or it is begun; the message says which."""
+
+    code = "step_not_begun"
+
+
+class FenceMoved(Conflict):
+    """Somebody else acts on the step, or the call's deadline is over: stop, do nothing more in the world."""
+
+    code = "fence_moved"
+
+
 class EditRefused(Conflict):
     """The step cannot be changed so: it was sent, nothing would change, or the key is closed; the message says it."""
 

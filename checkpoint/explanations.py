@@ -137,12 +137,19 @@ def _sentence(records: Records, counts: Counts) -> str:
     if workflow.winding_down and workflow.status not in WORKFLOW_TERMINAL:
         parts.append("It was abandoned, and only what is in the air is still settled.")
     if workflow.status == WorkflowStatus.AWAITING_AGENT:
-        sent_back = any(each.status == ApprovalStatus.RETURNED for each in records.requests.values())
-        parts.append(f"It waits for its agent to {'change a step' if sent_back else 'go on or to seal the plan'}.")
+        parts.append(f"It waits for its agent to {_turn(records)}.")
         if workflow.agent_due_at is not None:
             due_at = f"{workflow.agent_due_at:%Y-%m-%d %H:%M:%S} UTC"
             parts.append(f"If that has not happened by {due_at}, a person is asked.")
     return " ".join(parts)
+
+
+def _turn(records: Records) -> str:
+    """What the agent is to do."""
+    front = front_position(records.steps)
+    begins = any(each.by_agent and each.position == front and each.status in _TO_START for each in records.steps)
+    sent_back = any(each.status == ApprovalStatus.RETURNED for each in records.requests.values())
+    return "change a step" if sent_back else "carry out a step" if begins else "go on or to seal the plan"
 
 
 def _counts(records: Records) -> PlanCounts:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import connection
 
+from checkpoint import statements
 from checkpoint.models.step import Activity
 from checkpoint.step_rows import StepRow
 from checkpoint.transactions import require_transaction
@@ -33,6 +34,11 @@ def keep(row: StepRow, *, activity: Activity, now: datetime) -> None:
     _hold(row, row.lease_holder_id, activity, now)
 
 
+def lend(row: StepRow, *, until: datetime) -> None:
+    """The agent that holds the step has it until then: it may be silent for longer than a worker."""
+    row.lease_until = until
+
+
 def release(row: StepRow) -> None:
     """Nobody acts on the step any more; the fence stays."""
     row.lease_holder_id, row.lease_until, row.activity = None, None, ""
@@ -46,6 +52,29 @@ def overrule(row: StepRow) -> None:
 
 def _hold(row: StepRow, holder: uuid.UUID, activity: Activity, now: datetime) -> None:
     row.lease_holder_id, row.lease_until, row.activity = holder, now + LEASE, activity.value
+
+
+_RENEW_OF_AGENT = """
+UPDATE checkpoint_step AS step
+SET lease_until = least(checkpoint_now() + make_interval(secs => %(seconds)s), attempt.deadline_at)
+FROM checkpoint_attempt AS attempt
+WHERE step.id = %(step)s AND step.fence = %(fence)s AND step.lease_holder_id = %(holder)s AND step.activity = 'execute'
+  AND attempt.step_id = step.id AND attempt.fence = step.fence AND attempt.deadline_at > checkpoint_now()
+RETURNING step.lease_until, attempt.deadline_at
+"""
+
+
+def renew_of_agent_if_held(
+    step_id: uuid.UUID, fence: int, *, holder: uuid.UUID, seconds: float
+) -> tuple[datetime, datetime] | None:
+    """Renews the lease of an agent under exactly this fence, never past the deadline of its call.
+
+    Returns:
+        Until when it holds the step, and the deadline; None where the fence has moved or the deadline is over.
+    """
+    require_transaction()
+    found = statements.fetch(_RENEW_OF_AGENT, step=step_id, fence=fence, holder=holder, seconds=seconds)
+    return found[0] if found else None
 
 
 def renew_if_held(holdings: Mapping[uuid.UUID, int], *, holder: uuid.UUID) -> set[uuid.UUID]:

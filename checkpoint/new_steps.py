@@ -26,6 +26,7 @@ def new_step(planned: PlannedStep, workflow: Workflow, team: Team) -> Step:
         template=planned.template,
         intent_name=planned.intent,
         compensates_id=planned.compensates,
+        by_agent=pinned.by_agent(planned.tool_version_id),
         attempts_allowed=_budgets(planned, workflow, team).max_attempts,
         **_written_ahead(planned, workflow),
     )

@@ -46,11 +46,13 @@ class Receipt:
         operation_id: the provider's own id of the effect, if it gives one.
         facts: the facts worth keeping; JSON values, at most 16 KiB canonical.
         arguments_match: False when a lookup found an effect under this key made with other arguments.
+        reading: what an agent that made the call itself then read of the outcome; None where it read nothing.
     """
 
     operation_id: str | None = None
     facts: Facts = field(default_factory=dict)
     arguments_match: bool = True
+    reading: Facts | None = None
 
 
 @dataclass(frozen=True)

@@ -55,10 +55,13 @@ def outlook(facts: StepFacts, contract: Contract | None, policy: Policy, now: da
     action = next_action(facts, contract, policy, now)
     if contract.asks and isinstance(action, Start):
         return Outlook("a person is asked")
+    if contract.by_agent and isinstance(action, Start):
+        return Outlook("its agent begins it")
     if not isinstance(action, Wait):
         return Outlook(_words(action))
     if facts.lease_until is not None and facts.lease_until > now:
-        return Outlook("a worker is acting on it; if it stops answering, another takes over", facts.lease_until)
+        who = "its agent" if contract.by_agent and facts.status is StepStatus.STARTED else "a worker"
+        return Outlook(f"{who} is acting on it; if it stops answering, another takes over", facts.lease_until)
     if contract.waits and facts.status is StepStatus.PREPARED:
         return Outlook("the time that it waits for comes", action.until)
     return Outlook(_words(next_action(facts, contract, policy, action.until)), action.until)

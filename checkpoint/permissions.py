@@ -17,6 +17,7 @@ Person = User | AnonymousUser
 VIEW_ALL_WORKFLOWS = "checkpoint.view_all_workflows"
 SUBMIT_WORKFLOW = "checkpoint.submit_workflow"
 ADMINISTER_WORKFLOW = "checkpoint.administer_workflow"
+REGISTER_TOOL = "checkpoint.register_tool"
 VIEW_AUDIT = "checkpoint.view_audit"
 ADMINISTER_PEOPLE = "checkpoint.administer_people"
 

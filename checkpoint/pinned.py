@@ -68,6 +68,12 @@ def tool_version(tool_version_id: uuid.UUID) -> ToolVersion:
     return ToolVersion.objects.get(pk=tool_version_id)
 
 
+@lru_cache(maxsize=1000)
+def by_agent(tool_version_id: uuid.UUID) -> bool:
+    """Whether the agent makes the tool's calls itself. All variants of a tool agree (`tool_versions`)."""
+    return any(variant["contract"].get("by_agent") for variant in tool_version(tool_version_id).variants)
+
+
 @lru_cache(maxsize=5000)
 def _contract(tool_version_id: uuid.UUID, variant: str) -> Contract:
     return tool_version(tool_version_id).contract(variant)

@@ -94,11 +94,22 @@ class _Recorder:
         row.standing = Standing.COMMITTED
         row.next_at = None
         self.changes.move(row, StepStatus.COMMITTED, verb="commit", attempt=self.report.claim.attempt_number)
-        if pinned.contract(row).can_verify:
+        if not pinned.contract(row).can_verify:
+            self._stand_on(receipt)
+        elif row.by_agent:
+            fencing.release(row)  # a worker reads it back, by another path than the agent's
+        else:
             fencing.keep(row, activity=Activity.VERIFY, now=self.changes.now)
             return claim_of(row, Activity.VERIFY, now=self.changes.now, facts=evidence.facts)
-        conclude_verified(self.changes, row)
         return None
+
+    def _stand_on(self, receipt: Receipt) -> None:
+        """Nothing of ours reads the outcome. What the agent that acted read itself is its word, like a person's."""
+        if receipt.reading is None:
+            conclude_verified(self.changes, self.row)
+            return
+        self._observe(EvidenceKind.VERIFICATION, "read_by_agent", receipt.reading, Standing.ATTESTED)
+        conclude_verified(self.changes, self.row, Standing.ATTESTED)
 
     def _refused(self, refused: Refused) -> None:
         """Proof about this attempt alone: earlier ones that nobody knows of still have to be inspected."""

@@ -140,6 +140,8 @@ class _Deciding:
     def _adopt_tool(self) -> dict[str, Any]:
         row = self.row
         newest = ToolVersion.objects.filter(name=pinned.tool_version(row.tool_version_id).name).latest("published_at")
+        if pinned.by_agent(newest.pk) != row.by_agent:
+            raise DecisionNotAllowed(f"{newest} is carried out by somebody else: abandon the step and submit it anew")
         self._check_same_arguments(newest)
         row.tool_version_id = newest.pk
         row.variant = argument_schemas.match_variant(newest.variants, row.arguments_value)

@@ -123,7 +123,8 @@ WORKFLOW_ARROWS: Mapping[WorkflowStatus, frozenset[WorkflowStatus]] = {
     W.AWAITING_APPROVAL: (_FROM_STARTED | {W.PLANNED}) - {W.AWAITING_APPROVAL},
     W.EXECUTING: _FROM_STARTED - {W.EXECUTING},
     W.VERIFYING: _FROM_STARTED - {W.VERIFYING},
-    W.AWAITING_AGENT: _STILL_UNSTARTED | {W.PLANNED, W.AWAITING_APPROVAL, W.COMPLETED},
+    # Also a step that failed can be the agent's to try again, and then its receipt comes late.
+    W.AWAITING_AGENT: (_FROM_STARTED | {W.PLANNED}) - {W.AWAITING_AGENT},
     W.FAILED_RETRYABLE: _FROM_STARTED - {W.FAILED_RETRYABLE},
     W.NEEDS_REVIEW: (_FROM_STARTED | {W.PLANNED}) - {W.NEEDS_REVIEW},
     W.COMPLETED: frozenset(),
@@ -232,6 +233,7 @@ class WorkflowFacts:
         sent_back: steps that the agent was asked to change.
         sealed: the agent will append no more steps.
         winding_down: a person or the agent ended the workflow; what is in the air is still settled.
+        agents_turn: steps that the agent carries out itself, whose turn it is; 0 while anybody else can do something.
     """
 
     steps: Mapping[StepStatus, int]
@@ -240,6 +242,7 @@ class WorkflowFacts:
     sent_back: int = 0
     sealed: bool = True
     winding_down: bool = False
+    agents_turn: int = 0
 
     def count(self, *statuses: StepStatus) -> int:
         """Number of steps in any of the statuses."""
@@ -280,6 +283,8 @@ def workflow_status(facts: WorkflowFacts) -> WorkflowStatus:
 def _with_nothing_in_the_air(facts: WorkflowFacts) -> WorkflowStatus:
     if facts.open_approvals:
         return W.AWAITING_APPROVAL
+    if facts.agents_turn:
+        return W.AWAITING_AGENT
     if facts.count(S.FAILED):
         return W.FAILED_RETRYABLE
     if facts.sent_back:

@@ -34,6 +34,7 @@ class StepRow:
     intent_name: str
     waits_for_id: uuid.UUID | None
     compensates_id: uuid.UUID | None
+    by_agent: bool
     status: StepStatus
     version: int
     standing: str
@@ -106,6 +107,7 @@ EXISTS (SELECT FROM checkpoint_intent AS intent JOIN checkpoint_step AS owner ON
 # A step may be acted on when it is at the front of its plan, nobody holds it, its wait is over (also that for another
 # step's effect), no question about it is open and the agent is not to change it. A workflow that is winding down only
 # settles what is in the air.
+# What an agent carries out itself is left to it, but for a request for approval about it, whose time may be over.
 # `seen` and `full` are what the turn has looked at already, and whose tool has no place left.
 _READY = f"""
 WITH front AS (
@@ -122,6 +124,8 @@ WHERE (step.status IN ('started', 'committed')
   AND (step.waits_for_id IS NULL OR {OWNER_ENDED})
   AND NOT EXISTS (SELECT FROM checkpoint_case WHERE step_id = step.id AND status = 'open')
   AND NOT EXISTS (SELECT FROM checkpoint_approval WHERE step_id = step.id AND status = 'returned')
+  AND NOT (step.by_agent AND step.status IN ('prepared', 'failed') AND NOT EXISTS (
+    SELECT FROM checkpoint_approval WHERE step_id = step.id AND status = 'pending'))
   AND step.id <> ALL(%(seen)s) AND step.tool_version_id <> ALL(%(full)s)
 ORDER BY step.workflow_id, step.id LIMIT %(limit)s
 """

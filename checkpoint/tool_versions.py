@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from checkpoint import audit, clock
 from checkpoint.argument_schemas import check_schema
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.contracts import Variant
-from checkpoint.models import AuditStream, ToolVersion
+from checkpoint.models import AuditStream, Team, ToolVersion
 from checkpoint.people import Actor
 from checkpoint.plan_steps import PublishedTool
-from checkpoint.transactions import one_transaction
+from checkpoint.transactions import one_transaction, require_transaction
 
 SYSTEM_STREAM = (audit.SYSTEM_STREAM, "system")
 
@@ -56,12 +56,18 @@ def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[
     Raises:
         ValueError: a declaration's schema or variants cannot be used; the message names the tool. Nothing is stored.
     """
+    return store(declarations, actor=actor, team=None)
+
+
+def store(declarations: Iterable[Declaration], *, actor: Actor, team: Team | None) -> list[ToolVersion]:
+    """As `publish_tools`, inside the transaction of a verb that has asked about rights; for one team or for all."""
+    require_transaction()
     contents = [_checked(declaration) for declaration in declarations]
     audit.open_streams([SYSTEM_STREAM])
     AuditStream.objects.select_for_update().get(pk=audit.SYSTEM_STREAM)  # one publisher at a time
     in_force = {row.name: row.sha256 for row in newest_versions()}
     new = [
-        ToolVersion.objects.create(sha256=sha256, **content)
+        ToolVersion.objects.create(sha256=sha256, team=team, **content)
         for content in contents
         if in_force.get(content["name"]) != (sha256 := sha256_hex(canonical(content)))
     ]
@@ -69,9 +75,10 @@ def publish_tools(declarations: Iterable[Declaration], *, actor: Actor) -> list[
     return new
 
 
-def newest_tools() -> dict[str, PublishedTool]:
-    """The newest published version of every tool, by name: what a plan is held against."""
-    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in newest_versions()}
+def newest_tools(*teams: Team) -> dict[str, PublishedTool]:
+    """The newest version of every tool that everybody or one of the teams has, by name: what a plan is held against."""
+    found = newest_versions().filter(Q(team=None) | Q(team__in=teams))
+    return {row.name: PublishedTool(row.name, row.pk, row.schema, row.variants) for row in found}
 
 
 def newest_ids() -> dict[str, UUID]:
@@ -88,6 +95,8 @@ def _checked(declaration: Declaration) -> dict[str, Any]:
     names = [variant.name for variant in declaration.variants]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"tool {declaration.name}: it needs at least one variant, and each a name of its own")
+    if len({variant.contract.by_agent for variant in declaration.variants}) > 1:
+        raise ValueError(f"tool {declaration.name}: either the agent carries out every variant or none")
     try:
         for schema in (declaration.schema, *(variant.when for variant in declaration.variants)):
             check_schema(schema)

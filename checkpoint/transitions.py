@@ -288,8 +288,13 @@ def _agent_due_at(row: WorkflowRow, status: WorkflowStatus, now: datetime) -> da
     """Until when the workflow waits for its agent; its whole time from when its turn came."""
     if status is not WorkflowStatus.AWAITING_AGENT or row.agent_due_at is not None:
         return row.agent_due_at if status is WorkflowStatus.AWAITING_AGENT else None
-    policy = pinned.policy(row.policy_version_id)
-    return now + timedelta(seconds=policy.agent_deadline if row.agent_seconds is None else row.agent_seconds)
+    return now + agents_time(row)
+
+
+def agents_time(row: WorkflowRow) -> timedelta:
+    """How long a workflow waits for its agent before people are asked."""
+    of_policy = pinned.policy(row.policy_version_id).agent_deadline
+    return timedelta(seconds=of_policy if row.agent_seconds is None else row.agent_seconds)
 
 
 def lock(workflow_ids: Iterable[uuid.UUID], *, actor: Actor) -> Changes:

@@ -56,12 +56,14 @@ class DerivedFacts:
     open_cases: int = 0
     open_approvals: int = 0
     sent_back: int = 0
+    agents_turn: int = 0
     wake_at: datetime | None = None
 
     def status_facts(self, row: WorkflowRow) -> WorkflowFacts:
-        """The facts that the status is a function of."""
+        """The facts that the status is a function of. It is the agent's turn when nobody else can do anything."""
+        agents_turn = 0 if self.wake_at else self.agents_turn
         return WorkflowFacts(
-            self.steps, self.open_cases, self.open_approvals, self.sent_back, row.sealed, row.winding_down
+            self.steps, self.open_cases, self.open_approvals, self.sent_back, row.sealed, row.winding_down, agents_turn
         )
 
 
@@ -85,10 +87,11 @@ _LOCK_HELD = (
 )
 
 # A step at the front wakes its workflow when its lease or its wait ends, at once if it has neither, and never while a
-# question about it is open, the agent is to change it, or another step is to bring about its effect.
+# question about it is open, the agent is to change it or to carry it out, or another step is to bring about its effect.
 _FACTS = f"""
 WITH step AS (
-  SELECT step.workflow_id, step.status, greatest(step.lease_until, step.next_at) AS ready_at,
+  SELECT step.workflow_id, step.status, step.by_agent,
+         greatest(step.lease_until, step.next_at) AS ready_at,
          step.position = min(step.position) FILTER (WHERE step.status NOT IN ('verified', 'superseded', 'abandoned'))
            OVER (PARTITION BY step.workflow_id) AS at_front,
          step.id IN (SELECT step_id FROM checkpoint_case
@@ -101,9 +104,12 @@ WITH step AS (
   FROM checkpoint_step AS step WHERE step.workflow_id = ANY(%(ids)s))
 SELECT workflow_id, status, count(*), count(*) FILTER (WHERE asked), count(*) FILTER (WHERE unapproved),
        count(*) FILTER (WHERE sent_back),
+       count(*) FILTER (WHERE by_agent AND at_front AND status IN ('prepared', 'failed')
+                          AND NOT (asked OR unapproved OR sent_back OR waits)),
        min(coalesce(ready_at, %(now)s)) FILTER (
          WHERE at_front AND NOT asked AND NOT sent_back AND NOT waits
-           AND status IN ('planned', 'prepared', 'started', 'committed', 'failed'))
+           AND status IN ('planned', 'prepared', 'started', 'committed', 'failed')
+           AND NOT (by_agent AND status IN ('prepared', 'failed') AND NOT unapproved))
 FROM step GROUP BY workflow_id, status
 """
 
@@ -182,7 +188,7 @@ def facts(
             head of all that is due, for ever.
     """
     found = {workflow_id: DerivedFacts() for workflow_id in ids}
-    for workflow_id, status, count, asked, unapproved, sent_back, wake_at in statements.fetch(
+    for workflow_id, status, count, asked, unapproved, sent_back, agents_turn, wake_at in statements.fetch(
         _FACTS, ids=list(ids), now=now
     ):
         derived = found[workflow_id]
@@ -190,6 +196,7 @@ def facts(
         derived.open_cases += asked
         derived.open_approvals += unapproved
         derived.sent_back += sent_back
+        derived.agents_turn += agents_turn
         derived.wake_at = min(filter(None, (derived.wake_at, wake_at)), default=None)
     others = dict(statements.fetch(_NEXT_TIMES, ids=list(held), now=now)) if held else {}
     for workflow_id, until in held.items():

@@ -51,6 +51,10 @@ class Api:
         kind = sent.pop("Content-Type", "application/json")
         return self.client.post(_at(address), data, content_type=kind, headers=sent)
 
+    def put(self, address: str, content: Any) -> Any:
+        """Sets something to what is given; the same again is the same, so there is no key."""
+        return self.client.put(_at(address), json.dumps(content), "application/json", headers=self.headers)
+
 
 def _at(address: str) -> str:
     return address if address.startswith(("/api/", "http://")) else f"/api/v1/{address}"

@@ -52,13 +52,15 @@ class Situation:
     sent_back: int = 0
     sealed: bool = True
     winding_down: bool = False
+    agents_turn: int = 0
 
     @property
     def status(self) -> WorkflowStatus:
         counts = {status: self.steps.count(status) for status in set(self.steps)}
         facts = WorkflowFacts(
-            counts, self.open_cases, self.open_approvals, self.sent_back, self.sealed, self.winding_down
-        )
+            counts, self.open_cases, self.open_approvals, self.sent_back, self.sealed, self.winding_down,
+            self.agents_turn,
+        )  # fmt: skip
         return workflow_status(facts)
 
     @property
@@ -66,9 +68,12 @@ class Situation:
         """An uncertain step has its case. Steps end unverified with their workflow, and then all of them do; or they
         are waived, and then something of their batch succeeded, still can, or is asked about.
 
-        What was superseded has a step in its place; what was sent back to the agent was never sent.
+        What was superseded has a step in its place; what was sent back to the agent was never sent; what the agent is
+        to carry out itself is prepared or failed.
         """
         if self.open_cases < self.steps.count(S.UNCERTAIN) or set(self.steps) == {S.SUPERSEDED}:
+            return False
+        if self.agents_turn > self.steps.count(S.PREPARED) + self.steps.count(S.FAILED):
             return False
         if self.sent_back > self.steps.count(S.PLANNED) + self.steps.count(S.PREPARED):
             return False
@@ -79,7 +84,7 @@ class Situation:
     def wound_down(self) -> Situation:
         """The same, ended by a person: what is not in the air ends in the same transaction."""
         steps = tuple(S.ABANDONED if status in NEVER_SENT else status for status in self.steps)
-        return replace(self, steps=steps, sent_back=0, winding_down=True)
+        return replace(self, steps=steps, sent_back=0, winding_down=True, agents_turn=0)
 
     def edited(self) -> Iterator[Situation]:
         """The same, with another step in the place of one that was not sent; what was sent back with it is released."""
@@ -87,7 +92,10 @@ class Situation:
             if status in (S.PLANNED, S.PREPARED):
                 others = (*self.steps[:index], *self.steps[index + 1 :])
                 for new in STEP_INITIAL:
-                    yield replace(self, steps=(*others, S.SUPERSEDED, new), open_approvals=0, sent_back=0)
+                    for turn in (0, 1):
+                        yield replace(
+                            self, steps=(*others, S.SUPERSEDED, new), open_approvals=0, sent_back=0, agents_turn=turn
+                        )
 
 
 def situations(most_steps: int) -> Iterator[Situation]:
@@ -95,8 +103,10 @@ def situations(most_steps: int) -> Iterator[Situation]:
     for size in range(1, most_steps + 1):
         for steps in combinations_with_replacement(S, size):
             either = (True, False)
-            for cases, approvals, back, sealed, ending in product((0, 1, 2), (0, 1), (0, 1), either, either):
-                situation = Situation(steps, cases, approvals, back, sealed, ending)
+            for cases, approvals, back, sealed, ending, turn in product(
+                (0, 1, 2), (0, 1), (0, 1), either, either, (0, 1)
+            ):
+                situation = Situation(steps, cases, approvals, back, sealed, ending, turn)
                 if situation.can_exist:
                     yield situation
 
@@ -109,6 +119,7 @@ def single_moves(before: Situation) -> Iterator[Situation]:
     for change in (-1, 1):
         yield replace(before, open_cases=before.open_cases + change)
         yield replace(before, open_approvals=before.open_approvals + change)
+    yield replace(before, agents_turn=1 - before.agents_turn)
     if before.open_approvals:
         yield replace(before, open_approvals=before.open_approvals - 1, sent_back=before.sent_back + 1)
     yield from before.edited()
@@ -142,8 +153,8 @@ def transactions(before: Situation) -> Iterator[Situation]:
         appended = ((), *((status,) for status in (S.PLANNED, *within_one_transaction(S.PREPARED))))
     ways = [within_one_transaction(status) for status in before.steps]
     for steps, more in product(product(*ways), appended):
-        for cases, approvals, sealed in product((0, 1, 2), (0, 1), {before.sealed, True}):
-            after = Situation(steps + more, cases, approvals, before.sent_back, sealed, before.winding_down)
+        for cases, approvals, sealed, turn in product((0, 1, 2), (0, 1), {before.sealed, True}, (0, 1)):
+            after = Situation(steps + more, cases, approvals, before.sent_back, sealed, before.winding_down, turn)
             yield after.wound_down() if after.winding_down else after
             yield after.wound_down()
 
@@ -256,6 +267,7 @@ all_facts = st.builds(
     st.integers(0, 2),
     sealed=st.booleans(),
     winding_down=st.booleans(),
+    agents_turn=st.integers(0, 2),
 )
 
 
@@ -292,7 +304,7 @@ def test_a_workflow_that_waits_for_approval_or_agent_has_nothing_in_the_air(fact
     if workflow_status(facts) is W.AWAITING_APPROVAL:
         assert facts.open_approvals
         assert not facts.count(*UNSETTLED)
-    if workflow_status(facts) is W.AWAITING_AGENT and not facts.sent_back:
+    if workflow_status(facts) is W.AWAITING_AGENT and not (facts.sent_back or facts.agents_turn):
         assert not facts.sealed
         assert facts.count(S.VERIFIED, S.SUPERSEDED) + facts.waived == facts.count(*S)
     if workflow_status(facts) is W.AWAITING_AGENT:

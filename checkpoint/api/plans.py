@@ -48,12 +48,13 @@ class Steps(ApiView):
     @once
     def post(self, request: Request, keep: Keep, workflow_id: UUID) -> Reply:
         """Appends steps to a plan that is not sealed, all or none; they follow what is there."""
-        require_match(request, queries.visible_workflow(caller(request), workflow_id).version)
+        found = queries.visible_workflow(caller(request), workflow_id)
+        require_match(request, found.version)
         answered = _Answered(request, 201, keep)
         appending.append(
             workflow_id=workflow_id,
             document=body_of(request).document,
-            tools=newest_tools(),
+            tools=newest_tools(found.team),
             actor=actor_of(request),
             user=caller(request),
             alongside=answered.keep,

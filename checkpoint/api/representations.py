@@ -101,7 +101,8 @@ class StepInList(serializers.ModelSerializer[Step]):
         model = Step
         fields = (
             "id", "url", "name", "position", "tool", "tool_version", "variant", "status", "version", "standing",
-            "arguments_hash", "idempotency_key", "operation_id", "attempt_count", "committed_at", "verified_at",
+            "by_agent", "arguments_hash", "idempotency_key", "operation_id", "fence", "attempt_count", "committed_at",
+            "verified_at",
         )  # fmt: skip
 
 
@@ -119,10 +120,11 @@ class StepShown(StepInList):
     arguments = JsonText()
     planned_arguments = JsonText(source="template")
     attempts = AttemptShown(many=True)
+    result = JsonText(source="receipt.facts", default=None, help_text="The facts of its receipt.")
     evidence_url = serializers.HyperlinkedIdentityField(view_name="api:evidence", lookup_url_kwarg="step_id")
 
     class Meta(StepInList.Meta):
-        fields = (*StepInList.Meta.fields, "arguments", "planned_arguments", "attempts", "evidence_url")  # type: ignore[assignment]  # a longer tuple
+        fields = (*StepInList.Meta.fields, "arguments", "planned_arguments", "attempts", "result", "evidence_url")  # type: ignore[assignment]  # a longer tuple
 
 
 class EvidenceShown(serializers.ModelSerializer[Evidence]):
@@ -205,9 +207,13 @@ class PacketShown(serializers.ModelSerializer[ResumePacket]):
 class ToolShown(serializers.ModelSerializer[ToolVersion]):
     """The version of a tool that is in force, with the JSON Schema of its arguments and what each variant promises."""
 
+    team = serializers.CharField(
+        source="team.slug", default=None, help_text="Whose agents alone carry it out; null for everybody's tools."
+    )
+
     class Meta:
         model = ToolVersion
-        fields = ("name", "version", "summary", "schema", "variants", "sha256", "published_at")
+        fields = ("name", "team", "version", "summary", "schema", "variants", "sha256", "published_at")
 
 
 class Submitted(serializers.Serializer[Any]):
@@ -224,6 +230,36 @@ class AppendedShown(serializers.Serializer[Any]):
 
     workflow = WorkflowShown()
     steps = StepInList(many=True)
+
+
+class BegunShown(serializers.Serializer[Any]):
+    """Permission to make the call once, under a fence. Times are the database's."""
+
+    step = serializers.UUIDField()
+    attempt = serializers.IntegerField()
+    fence = serializers.IntegerField(help_text="Name it when you hold and when you record.")
+    idempotency_key = serializers.CharField(help_text="Give it to the provider; the same in every attempt.")
+    arguments = serializers.JSONField(help_text="Exactly what was allowed.")
+    lease_until = serializers.DateTimeField(help_text="Hold the step before that, or you count as gone.")
+    deadline_at = serializers.DateTimeField(help_text="After that, send nothing more.")
+
+
+class WaitingShown(serializers.Serializer[Any]):
+    """Not begun: do nothing, and ask again later."""
+
+    waits_for = serializers.ChoiceField(
+        choices=["approval", "question", "earlier_steps", "intent", "inspection", "time", "limit", "nothing"]
+    )
+    detail = serializers.CharField()
+    look_at = serializers.CharField(help_text="Address of what people are asked; empty where they are not.")
+    retry_at = serializers.DateTimeField(allow_null=True)
+
+
+class LeaseShown(serializers.Serializer[Any]):
+    """Until when the step is held."""
+
+    lease_until = serializers.DateTimeField()
+    deadline_at = serializers.DateTimeField()
 
 
 class ProblemShown(serializers.Serializer[Any]):

@@ -45,6 +45,61 @@ APPENDED: dict[str, Any] = {
     }
     for kind in ("application/json", "application/yaml")
 }
+_LEASE = {"type": "number", "minimum": 5, "maximum": 86400, "description": "Seconds without a heartbeat."}
+BEGIN: dict[str, Any] = {
+    "application/json": {"type": "object", "additionalProperties": False, "properties": {"lease_seconds": _LEASE}}
+}
+HOLD: dict[str, Any] = {
+    "application/json": {
+        "type": "object",
+        "required": ["fence", "lease_seconds"],
+        "additionalProperties": False,
+        "properties": {"fence": {"type": "integer"}, "lease_seconds": _LEASE},
+    }
+}
+RECORD: dict[str, Any] = {
+    "application/json": {
+        "type": "object",
+        "required": ["fence", "outcome"],
+        "additionalProperties": False,
+        "properties": {
+            "fence": {"type": "integer", "description": "From the answer to begin."},
+            "outcome": {"type": "string", "enum": ["receipt", "not_applied", "unknown"]},
+            "operation_id": {"type": "string", "maxLength": 255, "description": "The provider's id of the effect."},
+            "facts": {"type": "object", "description": "Of a receipt: what is worth keeping, at most 16 KiB."},
+            "reading": {"type": "object", "description": "Of a receipt: what you then read of the outcome yourself."},
+            "message": {"type": "string", "description": "Of the other outcomes: what happened."},
+            "code": {"type": "string", "maxLength": 60, "description": "Of not_applied: a short word."},
+            "retry_after": {"type": "number", "minimum": 0, "description": "Of not_applied: seconds."},
+            "permanent": {"type": "boolean", "description": "Of not_applied: trying again cannot succeed."},
+        },
+    }
+}
+TOOL: dict[str, Any] = {
+    kind: {
+        "type": "object",
+        "required": ["name", "summary", "schema", "recovery", "reversibility"],
+        "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string", "description": "Without the team; plans call it TEAM:NAME."},
+            "version": {"type": "string", "default": "1"},
+            "summary": {"type": "string"},
+            "schema": {"type": "object", "description": "JSON Schema (2020-12) of the arguments."},
+            "recovery": {"type": "string", "enum": ["read_only", "idempotent", "opaque"]},
+            "reversibility": {"type": "string", "enum": ["none_needed", "compensable", "irreversible"]},
+            "deadline": {"type": "number", "default": 300, "description": "Seconds for one call."},
+            "settle": {
+                "type": "number",
+                "default": 5,
+                "description": "Seconds in which it can still land.",
+            },
+            "key_lifetime": {"type": ["number", "null"], "description": "Seconds; null for ever."},
+            "where_to_look": {"type": "string", "description": "A sentence for whoever has to find out."},
+            "link": {"type": "string", "description": "Where; {key} and {operation_id} are filled in."},
+        },
+    }
+    for kind in ("application/json", "application/yaml")
+}
 IF_MATCH = OpenApiParameter(
     "If-Match", location=OpenApiParameter.HEADER, description="The version that was seen, as its ETag."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from checkpoint.api import artifacts, audit, events, index, plans, resume_packets, steps, tools, workflows
+from checkpoint.api import agent_steps, artifacts, audit, events, index, plans, resume_packets, steps, tools, workflows
 
 app_name = "api"
 
@@ -41,6 +41,9 @@ urlpatterns = [
     path("audit/", audit.Audit.as_view(), name="audit"),
     path("audit/export/", audit.AuditExport.as_view(), name="audit-export"),
     path("audit/<uuid:stream>/<int:seq>/", audit.OneAuditEntry.as_view(), name="audit-entry"),
+    path("steps/<uuid:step_id>/begin/", agent_steps.Begin.as_view(), name="begin"),
+    path("steps/<uuid:step_id>/lease/", agent_steps.Lease.as_view(), name="lease"),
+    path("steps/<uuid:step_id>/record/", agent_steps.Record.as_view(), name="record"),
     path("tools/", tools.Tools.as_view(), name="tools"),
     path("tools/<str:name>/", tools.OneTool.as_view(), name="tool"),
 ]

@@ -10,7 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from checkpoint.api.problems import PreconditionFailed
+from checkpoint.errors import ActionIncomplete
+from checkpoint.models import Team
 from checkpoint.people import Actor
+from checkpoint.permissions import teams_of, teams_visible_to
 
 CHANNEL = "api"
 
@@ -65,3 +68,15 @@ def require_match(request: Request, version: int) -> None:
     header = request.headers.get("If-Match", "").strip()
     if header and header != "*" and etag(version) not in [each.strip() for each in header.split(",")]:
         raise PreconditionFailed(f"The version is {version} now, and not what If-Match names. Read it again.")
+
+
+def team_named(request: Request) -> Team:
+    """The team that the address names, else the caller's only one."""
+    slug, own = request.query_params.get("team", ""), list(teams_of(caller(request))[:2])
+    if not slug and len(own) == 1:
+        return own[0]
+    found = teams_visible_to(caller(request)).filter(slug=slug).first()
+    if found is None:
+        known = ", ".join(teams_of(caller(request)).order_by("slug").values_list("slug", flat=True)[:20])
+        raise ActionIncomplete("team", f"name one of your teams in the address, ?team=…; they are: {known or 'none'}.")
+    return found

@@ -17,12 +17,10 @@ from checkpoint.api.bodies import JsonDocument, YamlDocument, body_of, texts
 from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.representations import Submitted, WorkflowInList, WorkflowShown
 from checkpoint.api.schema import DOCUMENT, EXPLANATION, IF_MATCH, KEY, PROBLEMS, REASON, RESUMPTION, pages_of
-from checkpoint.api.view import ApiView, actor_of, caller, require_match, versioned
-from checkpoint.errors import ActionIncomplete
+from checkpoint.api.view import ApiView, actor_of, caller, require_match, team_named, versioned
 from checkpoint.explanations import explain
 from checkpoint.kept_replies import Reply
-from checkpoint.models import Scope, Team, Workflow
-from checkpoint.permissions import teams_of, teams_visible_to
+from checkpoint.models import Scope, Workflow
 from checkpoint.plans import parse_plan
 from checkpoint.queries import WorkflowFilter
 from checkpoint.states import WorkflowStatus
@@ -65,8 +63,8 @@ class Workflows(ApiView):
     @once
     def post(self, request: Request, keep: Keep) -> Reply:
         """Stores a workflow, complete and ready to run, or says every fault of the document."""
-        team = _team(request)
-        plan = parse_plan(body_of(request).document, newest_tools())
+        team = team_named(request)
+        plan = parse_plan(body_of(request).document, newest_tools(team))
         made: list[Reply] = []
 
         def kept(stored: list[Workflow]) -> None:
@@ -152,18 +150,6 @@ def _narrowed(request: Request) -> WorkflowFilter:
         asked=query.get("asked") == "1",
         search=query.get("search", "")[:_LONGEST_SEARCH],
     )
-
-
-def _team(request: Request) -> Team:
-    """The team that the address names, else the caller's only one."""
-    slug, own = request.query_params.get("team", ""), list(teams_of(caller(request))[:2])
-    if not slug and len(own) == 1:
-        return own[0]
-    found = teams_visible_to(caller(request)).filter(slug=slug).first()
-    if found is None:
-        known = ", ".join(teams_of(caller(request)).order_by("slug").values_list("slug", flat=True)[:20])
-        raise ActionIncomplete("team", f"name one of your teams in the address, ?team=…; they are: {known or 'none'}.")
-    return found
 
 
 def _submitted(workflow: Workflow, steps: int) -> Reply:

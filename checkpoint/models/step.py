@@ -50,6 +50,8 @@ class Step(FSMModelMixin, models.Model):
     # The named intent whose owner it waits for. Without an index of its own: only steps that wait are looked for.
     waits_for = models.ForeignKey("Intent", null=True, on_delete=models.PROTECT, related_name="waiting", db_index=False)
 
+    by_agent = models.BooleanField(default=False, help_text="Its agent makes the call; no worker does.")
+
     status = FSMField(default=StepStatus.PLANNED, protected=True)
     version = models.PositiveIntegerField(default=1)
     standing = models.CharField(max_length=20, default="", blank=True)

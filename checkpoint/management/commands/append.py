@@ -39,7 +39,7 @@ class Command(ClearCommand):
                 appended = appending.append(
                     workflow_id=found.pk,
                     document=document_in(options["file"]),
-                    tools=newest_tools(),
+                    tools=newest_tools(found.team),
                     actor=command_line.actor(user),
                     user=user,
                 )

@@ -57,7 +57,7 @@ class Command(ClearCommand):
         user = command_line.person(options["user"]) if options["user"] else None
         team = _team(options["team"], user)
         try:
-            plan = _plan(options["file"])
+            plan = _plan(options["file"], team)
         except SubmissionInvalid as error:
             self._refuse(error, options)
         with command_line.clear_errors():
@@ -93,8 +93,8 @@ class Command(ClearCommand):
         (self.stderr if options["json"] else self.stdout).write(line)
 
 
-def _plan(file: str) -> Plan:
-    return parse_plan(document_in(file), newest_tools())
+def _plan(file: str, team: Team) -> Plan:
+    return parse_plan(document_in(file), newest_tools(team))
 
 
 def _team(slug: str | None, user: User | None) -> Team:
