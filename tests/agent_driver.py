@@ -33,7 +33,7 @@ def bot(name: str = "bot") -> User:
 
 def register(**changes: Any) -> str:
     """Puts the contract in force for the default team; returns the name by which plans call it."""
-    operator = factories.User.objects.filter(username="olga").first()
+    operator = User.objects.filter(username="olga").first()
     operator = operator or factories.person("olga", groups=["Operator"], teams=[factories.team("Default")])
     answered = Api.of(operator).post("tools/", {**TOOL, **changes})
     assert answered.status_code == 201, answered.json()

@@ -42,7 +42,7 @@ def agent() -> Agent:
 
 
 def status() -> str:
-    return Workflow.objects.get().status
+    return str(Workflow.objects.get().status)
 
 
 class TestTheWay:
