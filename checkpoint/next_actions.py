@@ -19,6 +19,7 @@ class AgentAction(StrEnum):
     NOTHING = "nothing"
     WAIT = "wait"
     EDIT_STEP = "edit_step"
+    BEGIN_STEP = "begin_step"
     APPEND_OR_SEAL = "append_or_seal"
 
 
@@ -29,6 +30,7 @@ class Standstill:
     Attributes:
         asked: open questions to people: cases, and requests for approval; not the one whether its agent is still there.
         sent_back: names of the steps that a person wants changed before they may run, in the plan's order.
+        to_begin: names of the steps that the agent is to carry out itself now.
         missed: people are asked what to do because its agent did not go on in time.
     """
 
@@ -37,6 +39,7 @@ class Standstill:
     asked: int = 0
     sent_back: Sequence[str] = ()
     missed: bool = False
+    to_begin: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ def _of_living(at: Standstill) -> NextAction:
         return NextAction(AgentAction.EDIT_STEP, words, at.sent_back[0])
     if at.asked:
         return NextAction(AgentAction.WAIT, f"People are asked; wait for their answers. {_NOT_YOURSELF}")
+    if at.to_begin and (at.status is WorkflowStatus.AWAITING_AGENT or at.missed):
+        words = (
+            "This step is the agent's to carry out: begin it, act only if it is begun, once, and record how it went."
+        )
+        return NextAction(AgentAction.BEGIN_STEP, words, at.to_begin[0])
     if at.status is WorkflowStatus.AWAITING_AGENT or at.missed:
         words = "All steps so far are verified and the plan is not sealed: append the next steps, or seal it."
         return NextAction(AgentAction.APPEND_OR_SEAL, words)

@@ -6,7 +6,7 @@ the one safe next action. Nothing in it depends on the time of the reading, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,15 @@ from checkpoint.packet_budget import Piece
 from checkpoint.packet_quotes import LONGEST_FACT, LONGEST_WORDS, facts, quoted
 from checkpoint.packet_records import PacketRecords
 from checkpoint.rulings import ApprovalRule
-from checkpoint.states import CASE_RULES, ApprovalStatus, CaseReason, Standing, StepStatus, WorkflowStatus
+from checkpoint.states import (
+    CASE_RULES,
+    STEP_TERMINAL,
+    ApprovalStatus,
+    CaseReason,
+    Standing,
+    StepStatus,
+    WorkflowStatus,
+)
 
 FORMAT = "checkpoint-resume-packet/1"
 HOW_TO_READ = (
@@ -124,9 +132,17 @@ def _next(records: PacketRecords) -> dict[str, Any]:
             asked=len(records.cases) + len(records.requests) - len(sent_back) - len(silent),
             sent_back=[step.name for step in records.steps if step.pk in sent_back],
             missed=bool(silent),
+            to_begin=_to_begin(records.steps),
         )
     )
     return {"action": found.action.value, "words": found.words} | ({"step": found.step} if found.step else {})
+
+
+def _to_begin(steps: Sequence[Step]) -> list[str]:
+    """Those at the front of the plan that its agent carries out itself."""
+    front = min((step.position for step in steps if step.status not in STEP_TERMINAL), default=0)
+    waiting = (StepStatus.PREPARED, StepStatus.FAILED)
+    return [step.name for step in steps if step.by_agent and step.position == front and step.status in waiting]
 
 
 def _named(asked: Case | Approval) -> dict[str, Any]:

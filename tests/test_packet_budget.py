@@ -77,6 +77,9 @@ def test_every_standstill_has_one_next_action(
     assert found.step == ("charge" if found.action is AgentAction.EDIT_STEP else "")
     back = next_action(Standstill(status, winding_down, asked, sent_back, missed=True))
     assert (back.action is AgentAction.APPEND_OR_SEAL) or back == found, "an agent that is missed can come back"
+    begins = next_action(Standstill(status, winding_down, asked, sent_back, to_begin=["own"]))
+    assert begins == found or (begins.action, begins.step) == (AgentAction.BEGIN_STEP, "own")
     if found.action is AgentAction.APPEND_OR_SEAL:
+        assert begins.action is AgentAction.BEGIN_STEP
         assert status is WorkflowStatus.AWAITING_AGENT
         assert not asked
