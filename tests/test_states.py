@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations_with_replacement, pairwise, product
 
 import pytest
@@ -42,6 +43,15 @@ MOVED_IN_SETS_ONLY = {S.PREPARED, S.STARTED, S.SUPERSEDED}
 NEVER_SENT = frozenset({S.PLANNED, S.PREPARED, S.FAILED})
 
 
+@cache
+def status_of(
+    steps: tuple[StepStatus, ...], others: tuple[int, int, int, bool, bool], agents_turn: int
+) -> WorkflowStatus:
+    """The status of a workflow with these steps, in whichever order, and the other facts as WorkflowFacts has them."""
+    counts = {status: steps.count(status) for status in set(steps)}
+    return workflow_status(WorkflowFacts(counts, *others, agents_turn))
+
+
 @dataclass(frozen=True)
 class Situation:
     """A workflow that can exist: its steps in a fixed order, and what else its status depends on."""
@@ -56,12 +66,9 @@ class Situation:
 
     @property
     def status(self) -> WorkflowStatus:
-        counts = {status: self.steps.count(status) for status in set(self.steps)}
-        facts = WorkflowFacts(
-            counts, self.open_cases, self.open_approvals, self.sent_back, self.sealed, self.winding_down,
-            self.agents_turn,
-        )  # fmt: skip
-        return workflow_status(facts)
+        """Asked for hundred thousands of times, about a few hundred sets of facts."""
+        others = (self.open_cases, self.open_approvals, self.sent_back, self.sealed, self.winding_down)
+        return status_of(tuple(sorted(self.steps)), others, self.agents_turn)
 
     @property
     def can_exist(self) -> bool:
@@ -98,13 +105,18 @@ class Situation:
                         )
 
 
+def turns(steps: Iterable[StepStatus]) -> tuple[int, ...]:
+    """How many of the steps can be the agent's to carry out now; one stands for several."""
+    return (0, 1) if {S.PREPARED, S.FAILED}.intersection(steps) else (0,)
+
+
 def situations(most_steps: int) -> Iterator[Situation]:
     """Every situation that can exist with up to so many steps, two open cases, one open approval and one sent back."""
     for size in range(1, most_steps + 1):
         for steps in combinations_with_replacement(S, size):
             either = (True, False)
             for cases, approvals, back, sealed, ending, turn in product(
-                (0, 1, 2), (0, 1), (0, 1), either, either, (0, 1)
+                (0, 1, 2), (0, 1), (0, 1), either, either, turns(steps)
             ):
                 situation = Situation(steps, cases, approvals, back, sealed, ending, turn)
                 if situation.can_exist:
@@ -153,7 +165,7 @@ def transactions(before: Situation) -> Iterator[Situation]:
         appended = ((), *((status,) for status in (S.PLANNED, *within_one_transaction(S.PREPARED))))
     ways = [within_one_transaction(status) for status in before.steps]
     for steps, more in product(product(*ways), appended):
-        for cases, approvals, sealed, turn in product((0, 1, 2), (0, 1), {before.sealed, True}, (0, 1)):
+        for cases, approvals, sealed, turn in product((0, 1, 2), (0, 1), {before.sealed, True}, turns(steps + more)):
             after = Situation(steps + more, cases, approvals, before.sent_back, sealed, before.winding_down, turn)
             yield after.wound_down() if after.winding_down else after
             yield after.wound_down()

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Concatenate
 
 from django.db import connection
@@ -43,10 +44,13 @@ def once[V, **P](
         if isinstance(held, Reply):
             return _response(held, replayed=True)
         try:
-            return _response(handler(view, request, _keeper(held), *args, **kwargs), replayed=False)
+            given = handler(view, request, _keeper(held), *args, **kwargs)
         except BaseException:  # its reply, if it kept one, is undone with its transaction
             kept_replies.let_go(held)
             raise
+        if given.status == HTTPStatus.ACCEPTED:  # not done yet, and not kept: the same request is to come again
+            kept_replies.let_go(held)
+        return _response(given, replayed=False)
 
     return post
 
