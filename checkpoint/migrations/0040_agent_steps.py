@@ -10,7 +10,7 @@ GRANTS = {"Operator": ("register_tool",), "Admin": ("register_tool",)}
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoint", "0038_policy_scope")]
+    dependencies = [("checkpoint", "0039_request_rates")]
 
     operations = [
         migrations.AddField(

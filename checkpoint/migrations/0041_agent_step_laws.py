@@ -15,5 +15,5 @@ def uninstall(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("checkpoint", "0039_agent_steps")]
+    dependencies = [("checkpoint", "0040_agent_steps")]
     operations = [migrations.RunPython(install, uninstall)]
