@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from checkpoint.argument_schemas import check_schema, closed
@@ -57,11 +58,24 @@ def _schema(members: Members) -> dict[str, Any]:
         return {}
     try:
         check_schema(schema)
-    except ValueError as error:
+        for pattern in _patterns(schema):
+            re.compile(pattern)
+    except (ValueError, re.error) as error:
         members.fault("schema", message=str(error))
         return {}
     read: dict[str, Any] = closed({"type": "object", **schema})
     return read
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """Every regular expression in a schema; one that cannot be read would be found by the first plan."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        if isinstance(schema.get("patternProperties"), dict):
+            yield from schema["patternProperties"]
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _patterns(part)
 
 
 def _contract(members: Members) -> Contract | None:

@@ -393,6 +393,7 @@ class TestRegistering:
             ({"deadline": True}, "/deadline"),
             ({"key_lifetime": -1}, "/key_lifetime"),
             ({"schema": {"type": "nothing"}}, "/schema"),
+            ({"schema": {"properties": {"a": {"pattern": "("}}}}, "/schema"),
             ({"link": "javascript:x"}, "/link"),
             ({"by_agent": False}, "/by_agent"),
         ],

@@ -208,7 +208,10 @@ class ToolShown(serializers.ModelSerializer[ToolVersion]):
     """The version of a tool that is in force, with the JSON Schema of its arguments and what each variant promises."""
 
     team = serializers.CharField(
-        source="team.slug", default=None, help_text="Whose agents alone carry it out; null for everybody's tools."
+        source="team.slug",
+        default=None,
+        allow_null=True,
+        help_text="Whose agents alone carry it out; null for everybody's tools.",
     )
 
     class Meta:
