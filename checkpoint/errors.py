@@ -179,6 +179,12 @@ class AlreadyEnding(Conflict):
     code = "already_ending"
 
 
+class ReferenceTaken(Conflict):
+    """The team has a workflow of that reference."""
+
+    code = "reference_taken"
+
+
 class PlanSealed(Conflict):
     """The plan is sealed: nothing is appended to it any more."""
 

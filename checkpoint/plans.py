@@ -15,7 +15,7 @@ from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.documents import Document
 from checkpoint.errors import Fault, SubmissionInvalid, ValueNotCanonical
 from checkpoint.members import Members, bytes_of
-from checkpoint.plan_steps import PlannedStep, PublishedTool, StepsReader
+from checkpoint.plan_steps import INTENT_NAME, INTENT_RULE, PlannedStep, PublishedTool, StepsReader
 
 # Bytes of canonical JSON.
 LARGEST_GOAL = 4 * 1024
@@ -38,6 +38,7 @@ class Plan:
         input: canonical JSON, to which arguments can refer.
         sealed: the agent will append no steps.
         agent_deadline: seconds that it waits for its agent before a person is asked; None as the policy says.
+        reference: what its caller calls it, once in its team; empty where nobody has to find it again.
     """
 
     goal: str
@@ -49,6 +50,7 @@ class Plan:
     sealed: bool
     steps: tuple[PlannedStep, ...]
     agent_deadline: int | None = None
+    reference: str = ""
 
 
 def parse_plan(document: Document, tools: Mapping[str, PublishedTool]) -> Plan:
@@ -74,6 +76,7 @@ def parse_plan(document: Document, tools: Mapping[str, PublishedTool]) -> Plan:
         sealed=members.take("sealed", bool, default=True) is True,
         steps=StepsReader(tools, members.value("input", {}), faults).read(members.take("steps", list)),
         agent_deadline=_agent_deadline(members),
+        reference=_reference(members),
     )
     members.refuse_the_rest()
     if everything := _all_faults(document.faults, faults):
@@ -98,6 +101,15 @@ def _kind(members: Members) -> str:
     if kind and not _KIND.fullmatch(kind):
         members.fault("kind", message="must be one word such as refund or month-end, of a-z, 0-9 and _ . -")
     return kind
+
+
+def _reference(members: Members) -> str:
+    if members.value("reference", None) is None:
+        return ""
+    reference = members.take("reference", str) or ""
+    if not INTENT_NAME.fullmatch(reference):
+        members.fault("reference", message=INTENT_RULE)
+    return reference
 
 
 def _agent_deadline(members: Members) -> int | None:

@@ -46,6 +46,7 @@ class WorkflowFilter:
     Attributes:
         team: a team's slug.
         asked: only workflows about which a question is open.
+        reference: what its caller calls it.
         search: part of the goal or kind, or the end of an id.
     """
 
@@ -54,6 +55,7 @@ class WorkflowFilter:
     team: str = ""
     asked: bool = False
     search: str = ""
+    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ def workflow_page(person: Person, narrowed: WorkflowFilter, *, before: UUID | No
 
 def _narrow(found: QuerySet[Workflow], narrowed: WorkflowFilter) -> QuerySet[Workflow]:
     exact = {"status": narrowed.status, "kind": narrowed.kind, "team__slug": narrowed.team}
+    exact["reference"] = narrowed.reference
     found = found.filter(**{name: value for name, value in exact.items() if value})
     if narrowed.asked:
         found = found.filter(_asked())

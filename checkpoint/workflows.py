@@ -8,9 +8,10 @@ from itertools import chain
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db import IntegrityError
 
 from checkpoint import audit, clock, doorbell, reasons, transitions
-from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
+from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound, ReferenceTaken
 from checkpoint.models import AuditEntry, PolicyVersion, Step, Team, Workflow
 from checkpoint.new_steps import BATCH, new_step, take_intents
 from checkpoint.people import Actor
@@ -56,6 +57,7 @@ def submit_many(
     Raises:
         NotFound: the user does not see the team.
         Forbidden: the user sees the team but may not submit for it.
+        ReferenceTaken: the team has a workflow of that reference.
         SubmissionInvalid: a step names an intent that stands for other arguments, or that is closed.
     """
     if user is not None:
@@ -71,7 +73,7 @@ def store(
     """As `submit_many`, inside the transaction of a verb that has asked about rights; `details` go into the audit."""
     require_transaction()
     policy = PolicyVersion.objects.order_by("-number")[0]
-    workflows = Workflow.objects.bulk_create(_workflow(plan, team, policy, user, at) for plan in plans)
+    workflows = _insert([_workflow(plan, team, policy, user, at) for plan in plans])
     pairs = zip(plans, workflows, strict=True)
     planned = [[new_step(step, workflow, team) for step in plan.steps] for plan, workflow in pairs]
     Step.objects.bulk_create(chain.from_iterable(planned), batch_size=BATCH)
@@ -79,6 +81,19 @@ def store(
     _audit(workflows, [len(steps) for steps in planned], actor, at, details)
     doorbell.ring_on_commit()
     return workflows
+
+
+def _insert(workflows: list[Workflow]) -> list[Workflow]:
+    """Who comes second with a reference, in the same moment too, is told so by the index."""
+    try:
+        return Workflow.objects.bulk_create(workflows)
+    except IntegrityError as error:
+        if "workflow_reference_once" not in str(error):
+            raise
+        named = ", ".join(workflow.reference for workflow in workflows if workflow.reference)
+        raise ReferenceTaken(
+            f"The team has a workflow with this reference already ({named}): go on with that one, or name another."
+        ) from error
 
 
 @one_transaction
@@ -165,6 +180,7 @@ def _workflow(plan: Plan, team: Team, policy: PolicyVersion, user: User | None, 
     return Workflow(
         team=team,
         kind=plan.kind,
+        reference=plan.reference,
         goal=plan.goal,
         constraints=list(plan.constraints),
         input=plan.input,

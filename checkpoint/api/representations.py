@@ -39,8 +39,8 @@ class WorkflowInList(serializers.ModelSerializer[Workflow]):
     class Meta:
         model = Workflow
         fields = (
-            "id", "url", "team", "kind", "goal", "status", "version", "partial", "sealed", "winding_down", "asked",
-            "submitted_by", "created_at", "updated_at", "agent_due_at", "ended_at",
+            "id", "url", "team", "kind", "reference", "goal", "status", "version", "partial", "sealed", "winding_down",
+            "asked", "submitted_by", "created_at", "updated_at", "agent_due_at", "ended_at",
         )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ class Workflows(ApiView):
             OpenApiParameter("status", enum=list(WorkflowStatus)),
             OpenApiParameter("kind"),
             OpenApiParameter("team"),
+            OpenApiParameter("reference", description="What its caller calls it; at most one of a team."),
             OpenApiParameter("asked", enum=["1"], description="Only those about which people are asked something."),
             OpenApiParameter("search", description="Part of the goal or kind, or the end of an id."),
             OpenApiParameter(paging.AFTER, description="From “next” of the page before."),
@@ -149,6 +150,7 @@ def _narrowed(request: Request) -> WorkflowFilter:
         team=query.get("team", ""),
         asked=query.get("asked") == "1",
         search=query.get("search", "")[:_LONGEST_SEARCH],
+        reference=query.get("reference", "")[:_LONGEST_SEARCH],
     )
 
 

@@ -27,7 +27,7 @@ _WORKFLOW = {
     W.EXECUTING: "a call is on its way; or, where nothing else here holds, some steps are verified and more follow",
     W.VERIFYING: "an effect took place and its outcome is being read",
     W.COMPLETED: "every step is verified or waived on record, and the agent appends no more",
-    W.AWAITING_AGENT: "every step is verified or waived, and more may follow; or its agent is to change or carry one out",
+    W.AWAITING_AGENT: "every step is verified or waived, and more may follow; or the agent is to change or make one",
     W.AWAITING_APPROVAL: "permission is asked for and not given",
     W.FAILED_RETRYABLE: "a step failed and is tried again",
     W.PLANNED: "nothing has been started",

@@ -25,6 +25,7 @@ class Workflow(FSMModelMixin, models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, db_index=False)
     kind = models.CharField(max_length=60)
+    reference = models.CharField(max_length=200, default="", blank=True, help_text="What its caller calls it, once.")
     goal = models.TextField()
     constraints = models.JSONField(default=list)
     input = models.TextField(help_text="Canonical JSON (RFC 8785).")
@@ -59,6 +60,9 @@ class Workflow(FSMModelMixin, models.Model):
             ),
         ]
         constraints = [
+            models.UniqueConstraint(
+                fields=["team", "reference"], condition=~models.Q(reference=""), name="workflow_reference_once"
+            ),
             models.CheckConstraint(
                 name="workflow_status_known", condition=models.Q(status__in=[status.value for status in WorkflowStatus])
             ),
