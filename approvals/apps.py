@@ -13,9 +13,10 @@ class ApprovalsConfig(AppConfig):
 
     def ready(self) -> None:
         """The core asks policies and tells of questions without knowing who reads the ones and hears of the others."""
-        from approvals import notices, start_rules
-        from checkpoint import rulings
-        from checkpoint.announcements import announced
+        from approvals.notifying import notices
+        from approvals.rules import start_rules
+        from checkpoint.gates import rulings
+        from checkpoint.rows.announcements import announced
 
         rulings.use(start_rules.INTERPRETER)
         announced.connect(notices.hear)

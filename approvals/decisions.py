@@ -13,12 +13,14 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from approvals import case_work, notices, signatures, step_up
+from approvals import signatures, step_up
+from approvals.casework import case_work
 from approvals.models import Decision, Signature
+from approvals.notifying import notices
 from approvals.repetitions import recorded_before
 from approvals.signatures import GivenAnswer
 from approvals.step_up import UNKNOWN, Authentication
-from checkpoint import denials, doorbell, human_tasks, reasons, recovery, step_rows, transitions
+from checkpoint import doorbell, reasons, recovery, transitions
 from checkpoint.canonical import string_problem
 from checkpoint.errors import (
     AlreadyAnswered,
@@ -30,11 +32,14 @@ from checkpoint.errors import (
     StaleView,
 )
 from checkpoint.models import Case
+from checkpoint.rows import step_rows
+from checkpoint.rows.step_rows import StepRow
 from checkpoint.states import CASE_RULES, CaseReason, CaseStatus
 from checkpoint.states import Decision as DecisionKind
-from checkpoint.step_rows import StepRow
+from checkpoint.trail import denials
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
+from checkpoint.turns import human_tasks
 
 REASON_LIMIT = 4000
 OPERATION_ID_LIMIT = 255

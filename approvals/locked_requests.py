@@ -8,13 +8,15 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from checkpoint import reasons, step_rows, transitions, verdicts
+from checkpoint import reasons, transitions
 from checkpoint.errors import DecisionIncomplete, NotFound
 from checkpoint.models import Approval, Step
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
+from checkpoint.rows import step_rows
 from checkpoint.states import OPEN_REQUESTS, StepStatus
 from checkpoint.transitions import WINDS_DOWN, Changes
+from checkpoint.turns import verdicts
 
 REASON_LIMIT = 4000
 # Also a step that was sent: what waits is then a further send with the same key.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from checkpoint.rulings import ApprovalRule
+from checkpoint.gates.rulings import ApprovalRule
 
 
 @dataclass(frozen=True)

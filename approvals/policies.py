@@ -14,11 +14,11 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from approvals.conditions import Condition, ConditionFailed, Facts
-from approvals.strictness import plan_approval, strictest
+from approvals.rules.conditions import Condition, ConditionFailed, Facts
+from approvals.rules.strictness import plan_approval, strictest
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy
-from checkpoint.rulings import (
+from checkpoint.gates.rulings import (
     ApprovalRule,
     BatchRule,
     DecisionRule,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from approvals.case_work import said
+from approvals.casework.case_work import said
 
 
 def recorded_before(kind: str, at: datetime, reason: str) -> str:

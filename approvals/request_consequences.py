@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from approvals.policy_words import duration
+from approvals.rules.policy_words import duration
 from checkpoint.contracts import Reversibility
-from checkpoint.rulings import ApprovalRule
+from checkpoint.gates.rulings import ApprovalRule
 
 
 class RequestAnswer(StrEnum):

@@ -10,14 +10,15 @@ from django.db.models import Prefetch, Q, QuerySet
 
 from approvals import signatures, step_up
 from approvals.models import Decision
-from checkpoint import pinned, step_rulings
-from checkpoint.approval_requests import hash_of_plan
 from checkpoint.canonical import sha256_hex
 from checkpoint.contracts import Contract
 from checkpoint.errors import NotFound, RecordDamaged
+from checkpoint.gates import step_rulings
+from checkpoint.gates.approval_requests import hash_of_plan
+from checkpoint.gates.rulings import Ruling
 from checkpoint.models import Approval, Evidence, Step, Workflow
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.rulings import Ruling
+from checkpoint.turns import pinned
 
 OUTLINED = 200
 

@@ -13,20 +13,24 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from approvals import notices, permits, signatures, step_up
+from approvals import permits, signatures, step_up
 from approvals.locked_requests import LockedRequest, complete_reason, end_step, how_it_ended, lock
 from approvals.models import Decision
+from approvals.notifying import notices
 from approvals.permissions import DECIDE_APPROVAL
 from approvals.repetitions import recorded_before
 from approvals.step_up import UNKNOWN, Authentication
-from checkpoint import denials, doorbell, step_rows, step_rulings
+from checkpoint import doorbell
 from checkpoint.errors import AlreadyAnswered, ApprovalClosed, DecisionNotAllowed, Forbidden, StaleView
+from checkpoint.gates import step_rulings
+from checkpoint.gates.rulings import ApprovalRule, StepDescription
 from checkpoint.models import Approval
 from checkpoint.people import Actor
 from checkpoint.permissions import Person
-from checkpoint.rulings import ApprovalRule, StepDescription
+from checkpoint.rows import step_rows
 from checkpoint.states import ApprovalStatus
 from checkpoint.states import Decision as DecisionKind
+from checkpoint.trail import denials
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
 

@@ -15,19 +15,20 @@ from uuid import UUID
 from django.contrib.auth.models import User
 
 from approvals import step_up
-from approvals.case_work import said
+from approvals.casework.case_work import said
 from approvals.models import Signature
 from approvals.permissions import DECIDE_CASE
 from approvals.queries import cases_visible_to
 from approvals.step_up import UNKNOWN, Authentication
-from checkpoint import pinned, step_rulings
 from checkpoint.errors import AlreadySigned, DecisionNotAllowed, Forbidden, RecordDamaged
+from checkpoint.gates import step_rulings
+from checkpoint.gates.rulings import DecisionRule, StepDescription
 from checkpoint.models import Case, PolicyVersion
 from checkpoint.people import Actor
 from checkpoint.permissions import Person
-from checkpoint.rulings import DecisionRule, StepDescription
 from checkpoint.states import CASE_RULES, CaseReason, Decision
 from checkpoint.transitions import Changes
+from checkpoint.turns import pinned
 
 Rules = Mapping[Decision, DecisionRule]
 

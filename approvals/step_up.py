@@ -13,9 +13,9 @@ from uuid import UUID
 
 from django.conf import settings
 
-from checkpoint import pinned
 from checkpoint.errors import AuthenticateAgain, DecisionNotAllowed, RecordDamaged
-from checkpoint.rulings import StepDescription
+from checkpoint.gates.rulings import StepDescription
+from checkpoint.turns import pinned
 
 # A bulk job goes on with the authentication of its start for no longer than this: what it comes to then is refused.
 LONGEST_CARRIED = timedelta(hours=4)

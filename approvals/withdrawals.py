@@ -7,12 +7,12 @@ from uuid import UUID
 from django.contrib.auth.models import User
 
 from approvals.locked_requests import complete_reason, end_step, how_it_ended, lock
-from checkpoint import denials
 from checkpoint.errors import ApprovalClosed, Forbidden
 from checkpoint.models import Approval
 from checkpoint.people import Actor
 from checkpoint.permissions import ADMINISTER_WORKFLOW, Person
 from checkpoint.states import ApprovalStatus
+from checkpoint.trail import denials
 from checkpoint.transactions import one_transaction
 
 

@@ -9,8 +9,8 @@ import django
 django.setup()
 
 from bench.noop import Noop  # noqa: E402
-from checkpoint import tokens  # noqa: E402
-from checkpoint.accounts import Access, By, create_account  # noqa: E402
+from checkpoint.identity import tokens  # noqa: E402
+from checkpoint.identity.accounts import Access, By, create_account  # noqa: E402
 from checkpoint.models import Scope  # noqa: E402
 from checkpoint.people import Actor  # noqa: E402
 from workers import publishing  # noqa: E402

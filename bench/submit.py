@@ -9,10 +9,10 @@ import django
 
 django.setup()
 
-from checkpoint.documents import read_document  # noqa: E402
 from checkpoint.models import Team  # noqa: E402
 from checkpoint.people import Actor  # noqa: E402
-from checkpoint.plans import parse_plan  # noqa: E402
+from checkpoint.planning.documents import read_document  # noqa: E402
+from checkpoint.planning.plans import parse_plan  # noqa: E402
 from checkpoint.tool_versions import newest_tools  # noqa: E402
 from checkpoint.workflows import submit_many  # noqa: E402
 

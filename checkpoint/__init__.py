@@ -5,7 +5,7 @@ intended effects, each with one idempotency key that an Intent holds for ever. A
 step, made under a lease and a fence that only rises. Evidence is one fact with its source, time and standing. A Case is
 a question to a person, an Approval permission given before the start. Every change is an AuditEntry in a hash chain.
 
-The states and their arrows are data in `states.py`. Python checks them for the message, PostgreSQL (`laws.py`) for the
+The states and their arrows are data in `states.py`. Python checks them for the message, PostgreSQL (`laws/`) for the
 truth.
 
 What is true after a crash, by what the journal says of a step:
@@ -27,16 +27,18 @@ and by where the process died:
     before a verb's commit      nothing of a decision, submission or answer happened
     after a verb's commit       it happened; a lost doorbell is made good by the sweeper within a second
 
-Who does what:
+Who does what (the contract's own modules lie here, what serves them in packages):
 
-    submitting      documents, plans, argument_schemas, references, canonical  ->  workflows.submit
-    working         journal.take_turn: recording (what came back), claiming (what may run next)
-    thinking        decide (after a crash), gating (before a start), states.workflow_status: pure, no framework
+    submitting      planning/ reads and checks, canonical gives the one text  ->  workflows, appending, edits
+    working         journal.take_turn, by turns/: recording (what came back), claiming (what may run next)
+    asking first    gates/: policy, permission, drift, limits, time; before a step starts
+    thinking        decide (after a crash), gates/gating (before a start), states.workflow_status: pure, no framework
     writing         transitions.Changes, the sole writer of states; fencing, of leases; audit, of the trail
-    sets            step_rows, workflow_rows, attempt_log, evidence_log, case_log, approval_log over statements
-    people          recovery (what an answer does), questions (what is asked), denials (who was refused)
-    living          leases, live_workers: death is noticed by session locks, leases end by database time;
-                    flight_records: what the dead had noted of their calls
+    sets            rows/: one module a table, over statements; laws/: the same rules as triggers
+    people          recovery (what an answer does), explaining/ (what is said), trail/ (the audit read back)
+    agents          agents/: steps that they carry out; resume_packets, from packets/; events/ to follow
+    living          leases, turns/live_workers: death is noticed by session locks, leases end by database time;
+                    turns/flight_records: what the dead had noted of their calls
 
 Every public verb opens one transaction; every helper that writes demands one; pages, commands and tasks open none.
 Locks are taken in one order: workflows by id, intents, steps, approvals, cases, limits by tool.

@@ -9,15 +9,16 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import agent_waits, doorbell, transitions
-from checkpoint.documents import Document
+from checkpoint import doorbell, transitions
+from checkpoint.agents import agent_waits
 from checkpoint.errors import AlreadyEnding, Fault, NotFound, PlanSealed, SubmissionInvalid
-from checkpoint.members import Members
 from checkpoint.models import Step, Workflow
-from checkpoint.new_steps import BATCH, new_step, take_intents
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
-from checkpoint.plan_steps import PlannedStep, PublishedTool, StepsReader
+from checkpoint.planning.documents import Document
+from checkpoint.planning.members import Members
+from checkpoint.planning.new_steps import BATCH, new_step, take_intents
+from checkpoint.planning.plan_steps import PlannedStep, PublishedTool, StepsReader
 from checkpoint.states import WORKFLOW_TERMINAL, StepStatus
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes

@@ -13,7 +13,8 @@ class CheckpointConfig(AppConfig):
 
     def ready(self) -> None:
         """Begins to listen for sign-ins and for changes of accounts, which Django makes in many places."""
-        from checkpoint import account_log, authentications
+        from checkpoint.identity import authentications
+        from checkpoint.rows import account_log
 
         account_log.connect()
         authentications.connect()

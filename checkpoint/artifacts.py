@@ -24,13 +24,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Sum
 
-from checkpoint import audit, reasons, stored_bytes, transitions
+from checkpoint import audit, reasons, transitions
 from checkpoint.crash_points import reach
 from checkpoint.errors import ActionIncomplete, ArtifactMismatch, ArtifactTooLarge, NotFound
 from checkpoint.models import Artifact
 from checkpoint.people import Actor
 from checkpoint.permissions import Person, workflows_visible_to
-from checkpoint.stored_bytes import CHUNK
+from checkpoint.storage import stored_bytes
+from checkpoint.storage.stored_bytes import CHUNK
 from checkpoint.transactions import one_transaction, require_transaction
 from checkpoint.workflows import require_right
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from django.db import connection
 
-from checkpoint import clock, occasions, statements
+from checkpoint import clock, occasions
 from checkpoint.people import Actor
+from checkpoint.rows import statements
 from checkpoint.transactions import require_transaction
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 import rfc8785
 
 from checkpoint.errors import Fault, ValueNotCanonical
-from checkpoint.exact_numbers import number_from, number_problem
+from checkpoint.planning.exact_numbers import number_from, number_problem
 
 DEEPEST = 100
 

@@ -15,11 +15,13 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from checkpoint import authentications, denials, occasions
+from checkpoint import occasions
 from checkpoint.canonical import string_problem
 from checkpoint.errors import CheckpointError, Forbidden, NotFound
+from checkpoint.identity import authentications
 from checkpoint.occasions import Occasion, login_name
 from checkpoint.people import Actor
+from checkpoint.trail import denials
 
 CHANNEL = "command"
 FAILED = 1

@@ -13,15 +13,17 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import doorbell, references, statements, step_rows, tool_versions, transitions, workflows
-from checkpoint.argument_schemas import match_variant, prepare_arguments
+from checkpoint import doorbell, tool_versions, transitions, workflows
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.contracts import Compensation, Reversibility
 from checkpoint.errors import CompensationRefused, NotFound, ReferenceUnresolved, StaleView, SubmissionInvalid
 from checkpoint.models import AuditEntry, EvidenceKind, Step, Workflow
 from checkpoint.people import Actor
-from checkpoint.plan_steps import PlannedStep, PublishedTool
-from checkpoint.plans import Plan
+from checkpoint.planning import references
+from checkpoint.planning.argument_schemas import match_variant, prepare_arguments
+from checkpoint.planning.plan_steps import PlannedStep, PublishedTool
+from checkpoint.planning.plans import Plan
+from checkpoint.rows import statements, step_rows
 from checkpoint.states import UNSETTLED, WORKFLOW_TERMINAL, StepStatus
 from checkpoint.transactions import one_transaction
 

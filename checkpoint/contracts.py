@@ -79,7 +79,7 @@ class Contract:
         burst: so many of these at once after a pause; None for two seconds' worth.
         starts_at: name of the argument with the time before which the call is not made (RFC 3339, with an offset).
         starts_after: name of the argument with the seconds to wait from when the step's turn comes.
-        asks: a person makes the effect by answering a form; the tool is never called (checkpoint/human_tasks.py).
+        asks: a person makes the effect by answering a form; the tool is never called (checkpoint/turns/human_tasks.py).
         by_agent: the agent makes the call itself, under its fence; workers at most look up and read back.
         compensation: how a compensable effect is undone; None where only a person can.
         facts: names of those of the receipt's facts that a resume packet quotes to an agent; EVERY_FACT, where the

@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
 from checkpoint.contracts import Contract, RecoveryClass
-from checkpoint.outcomes import Absent, Found, Inspection
 from checkpoint.states import CaseReason, StepStatus
+from checkpoint.turns.outcomes import Absent, Found, Inspection
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,19 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import approval_log, doorbell, intents, pinned, step_rows, transitions
-from checkpoint.documents import Document
+from checkpoint import doorbell, transitions
 from checkpoint.errors import AlreadyEnding, EditRefused, Fault, NotFound, SubmissionInvalid
 from checkpoint.models import AuditEntry, Intent, Step, Workflow
-from checkpoint.new_steps import named_wish, new_intent, new_step
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
-from checkpoint.plan_steps import INTENT_NAME, INTENT_RULE, PlannedStep, PublishedTool, StepsReader
+from checkpoint.planning.documents import Document
+from checkpoint.planning.new_steps import named_wish, new_intent, new_step
+from checkpoint.planning.plan_steps import INTENT_NAME, INTENT_RULE, PlannedStep, PublishedTool, StepsReader
+from checkpoint.rows import approval_log, step_rows
 from checkpoint.states import WORKFLOW_TERMINAL, ApprovalStatus, StepStatus
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
+from checkpoint.turns import intents, pinned
 from checkpoint.workflows import checked_reason, require_right
 
 EDITABLE = (StepStatus.PLANNED, StepStatus.PREPARED)

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import connection
 
-from checkpoint import statements
 from checkpoint.models.step import Activity
-from checkpoint.step_rows import StepRow
+from checkpoint.rows import statements
+from checkpoint.rows.step_rows import StepRow
 from checkpoint.transactions import require_transaction
 
 LEASE = timedelta(seconds=settings.CHECKPOINT_LEASE_SECONDS)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from checkpoint import agent_waits, claiming, clock, crash_points, recording, workflow_rows
-from checkpoint.calls import Claim, Report, Worker
+from checkpoint import clock, crash_points
+from checkpoint.agents import agent_waits
 from checkpoint.people import ENGINE
+from checkpoint.rows import workflow_rows
+from checkpoint.rows.workflow_rows import WorkflowRow
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
-from checkpoint.workflow_rows import WorkflowRow
+from checkpoint.turns import claiming, recording
+from checkpoint.turns.calls import Claim, Report, Worker
 
 
 @one_transaction

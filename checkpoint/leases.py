@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from django.db import connection
 
-from checkpoint import clock, doorbell, fencing, live_workers, step_rows, transitions
+from checkpoint import clock, doorbell, fencing, transitions
 from checkpoint.models import WorkerProcess
 from checkpoint.people import ENGINE
+from checkpoint.rows import step_rows
 from checkpoint.transactions import one_transaction
+from checkpoint.turns import live_workers
 
 # In-flight workflows always have a waking time, so the partial index on it leads to every held step.
 _HELD_BY = """

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from checkpoint import denials, occasions
+from checkpoint import occasions
 from checkpoint.occasions import Occasion
 from checkpoint.people import ANONYMOUS, Actor
+from checkpoint.trail import denials
 
 HEADER = "X-Request-ID"
 TRACE = "traceparent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from checkpoint.canonical import string_problem
-from checkpoint.hostile_text import without_hidden
+from checkpoint.explaining.hostile_text import without_hidden
 
 _INVISIBLE = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 

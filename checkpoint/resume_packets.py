@@ -14,11 +14,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from checkpoint import audit, clock, packet_contents, packet_records, queries
+from checkpoint import audit, clock, queries
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.errors import ActionIncomplete, BudgetTooSmall, NotFound
 from checkpoint.models import ResumePacket, Workflow
-from checkpoint.packet_budget import LEFT_OUT, Measure, fit
+from checkpoint.packets import packet_contents, packet_records
+from checkpoint.packets.packet_budget import LEFT_OUT, Measure, fit
 from checkpoint.people import Actor
 from checkpoint.permissions import Person, workflows_visible_to
 from checkpoint.transactions import one_snapshot, one_transaction

@@ -6,16 +6,18 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from checkpoint import agent_waits, doorbell, step_rows, transitions, workflow_rows
+from checkpoint import doorbell, transitions
+from checkpoint.agents import agent_waits
 from checkpoint.canonical import string_problem
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, NotFound
 from checkpoint.models import Workflow
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
+from checkpoint.rows import step_rows, workflow_rows
+from checkpoint.rows.workflow_rows import WorkflowRow
 from checkpoint.states import WORKFLOW_TERMINAL, StepStatus
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
-from checkpoint.workflow_rows import WorkflowRow
 from checkpoint.workflows import require_right
 
 PROMPT_LIMIT = 100  # characters

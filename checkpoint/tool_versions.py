@@ -10,12 +10,12 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from checkpoint import audit, clock
-from checkpoint.argument_schemas import check_schema
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.contracts import Variant
 from checkpoint.models import AuditStream, Team, ToolVersion
 from checkpoint.people import Actor
-from checkpoint.plan_steps import PublishedTool
+from checkpoint.planning.argument_schemas import check_schema
+from checkpoint.planning.plan_steps import PublishedTool
 from checkpoint.transactions import one_transaction, require_transaction
 
 SYSTEM_STREAM = (audit.SYSTEM_STREAM, "system")

@@ -15,29 +15,29 @@ from typing import Any
 
 from django.db import transaction
 
-from checkpoint import (
+from checkpoint import audit, clock, fencing
+from checkpoint.errors import IllegalMove, LeaseLost
+from checkpoint.explaining.questions import Question
+from checkpoint.models.waiver import WaiverCause
+from checkpoint.people import Actor
+from checkpoint.rows import (
     approval_log,
     attempt_log,
-    audit,
     case_log,
-    clock,
     evidence_log,
-    fencing,
-    pinned,
     statements,
     step_rows,
     waiver_log,
     workflow_rows,
 )
-from checkpoint.announcements import Announcement, announce
-from checkpoint.approval_log import NewApproval
-from checkpoint.attempt_log import AttemptRow
-from checkpoint.case_log import CaseRow
-from checkpoint.errors import IllegalMove, LeaseLost
-from checkpoint.evidence_log import EvidenceRow
-from checkpoint.models.waiver import WaiverCause
-from checkpoint.people import Actor
-from checkpoint.questions import Question
+from checkpoint.rows.announcements import Announcement, announce
+from checkpoint.rows.approval_log import NewApproval
+from checkpoint.rows.attempt_log import AttemptRow
+from checkpoint.rows.case_log import CaseRow
+from checkpoint.rows.evidence_log import EvidenceRow
+from checkpoint.rows.step_rows import Guard, StepRow
+from checkpoint.rows.waiver_log import WaiverRow
+from checkpoint.rows.workflow_rows import DerivedFacts, WorkflowRow
 from checkpoint.states import (
     STEP_ARROWS,
     STEP_TERMINAL,
@@ -48,10 +48,8 @@ from checkpoint.states import (
     WorkflowStatus,
     workflow_status,
 )
-from checkpoint.step_rows import Guard, StepRow
 from checkpoint.transactions import require_transaction
-from checkpoint.waiver_log import WaiverRow
-from checkpoint.workflow_rows import DerivedFacts, WorkflowRow
+from checkpoint.turns import pinned
 
 # A workflow goes to and fro between these with every step, and the entries about the steps say so already.
 _STEP_BY_STEP = {WorkflowStatus.EXECUTING, WorkflowStatus.VERIFYING}

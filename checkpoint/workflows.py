@@ -13,7 +13,6 @@ from django.db import IntegrityError
 from checkpoint import audit, clock, doorbell, reasons, transitions
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound, ReferenceTaken
 from checkpoint.models import AuditEntry, PolicyVersion, Step, Team, Workflow
-from checkpoint.new_steps import BATCH, new_step, take_intents
 from checkpoint.people import Actor
 from checkpoint.permissions import (
     ADMINISTER_WORKFLOW,
@@ -24,10 +23,11 @@ from checkpoint.permissions import (
     teams_visible_to,
     workflows_visible_to,
 )
-from checkpoint.plans import Plan
+from checkpoint.planning.new_steps import BATCH, new_step, take_intents
+from checkpoint.planning.plans import Plan
+from checkpoint.rows.workflow_rows import WorkflowRow
 from checkpoint.states import WORKFLOW_TERMINAL
 from checkpoint.transactions import one_transaction, require_transaction
-from checkpoint.workflow_rows import WorkflowRow
 
 
 def submit(plan: Plan, *, team: Team, actor: Actor, user: User | None = None) -> Workflow:

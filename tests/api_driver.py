@@ -11,8 +11,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from checkpoint import tokens
-from checkpoint.accounts import By
+from checkpoint.identity import tokens
+from checkpoint.identity.accounts import By
 from checkpoint.models import Scope
 from checkpoint.people import Actor
 

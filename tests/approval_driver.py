@@ -7,8 +7,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from approvals import policy_versions, requests
+from approvals import requests
 from approvals.models import Decision
+from approvals.rules import policy_versions
 from checkpoint.models import Approval, PolicyVersion, Workflow
 from checkpoint.people import Actor
 from checkpoint.states import Decision as DecisionKind

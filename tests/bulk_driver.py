@@ -12,8 +12,8 @@ from approvals.bulk import jobs, work
 from approvals.bulk.selection import Selection
 from approvals.models import BulkItem, BulkJob
 from checkpoint import clock
+from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.models import Approval, AuditEntry, Case, Step
-from checkpoint.rulings import ApprovalRule
 from checkpoint.states import Decision as DecisionKind
 from tests import factories
 

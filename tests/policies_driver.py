@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from approvals.policies import PolicyDocument, StepDescription
-from approvals.policy_documents import read_policy
-from approvals.policy_errors import PolicyInvalid
+from approvals.rules.policy_documents import read_policy
+from approvals.rules.policy_errors import PolicyInvalid
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Reversibility
 

@@ -16,7 +16,7 @@ from django.test import Client
 
 from approvals.bulk import work
 from approvals.models import BulkItem
-from checkpoint import accounts
+from checkpoint.identity import accounts
 from checkpoint.models import Case
 from tests.api_driver import Api
 from tests.console_driver import HTMX

@@ -23,10 +23,10 @@ from pytest_django.plugin import DjangoDbBlocker
 from approvals.decisions import decide
 from approvals.models import Decision
 from checkpoint.config.embedded_postgres import Addresses
-from checkpoint.documents import read_document
 from checkpoint.models import Case, PolicyVersion, Step, Team, WorkerProcess, Workflow
 from checkpoint.people import Actor
-from checkpoint.plans import parse_plan
+from checkpoint.planning.documents import read_document
+from checkpoint.planning.plans import parse_plan
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import WorkflowStatus
 from checkpoint.tool_versions import newest_tools

@@ -16,9 +16,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from checkpoint.argument_schemas import closed, prepare_arguments
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.config.environment import BASE_DIR
+from checkpoint.planning.argument_schemas import closed, prepare_arguments
 from workers.tools.secrets import Secrets
 from workers.tools.sql_arguments import SqlArguments
 from workers.tools.sql_databases import Database, Databases

@@ -8,11 +8,11 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.documents import Document, Format, read_document
 from checkpoint.models import Team, Workflow
 from checkpoint.people import Actor
-from checkpoint.plan_steps import PublishedTool
-from checkpoint.plans import Plan, parse_plan
+from checkpoint.planning.documents import Document, Format, read_document
+from checkpoint.planning.plan_steps import PublishedTool
+from checkpoint.planning.plans import Plan, parse_plan
 from checkpoint.tool_versions import Declaration, newest_tools, publish_tools
 from checkpoint.workflows import submit
 

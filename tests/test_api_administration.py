@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from approvals import policy_versions
 from approvals.bulk import work
+from approvals.rules import policy_versions
 from checkpoint.models import Case
 from tests import factories
 from tests.api_driver import Api

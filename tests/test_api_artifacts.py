@@ -12,8 +12,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 
-from checkpoint import stored_bytes
 from checkpoint.models import Artifact
+from checkpoint.storage import stored_bytes
 from tests import factories
 from tests.api_driver import Api, token_of
 

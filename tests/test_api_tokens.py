@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from checkpoint import accounts, tokens
-from checkpoint.accounts import By
 from checkpoint.errors import ActionIncomplete, Forbidden, NotFound
+from checkpoint.identity import accounts, tokens
+from checkpoint.identity.accounts import By
 from checkpoint.models import ApiToken
 from checkpoint.people import Actor
 from tests import factories

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from checkpoint.documents import LARGEST_DOCUMENT
 from checkpoint.models import AuditEntry, Step, Workflow
+from checkpoint.planning.documents import LARGEST_DOCUMENT
 from tests import factories
 from tests import submissions as driver
 from tests.api_driver import Api

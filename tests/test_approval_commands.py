@@ -9,11 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from approvals.models import Decision
+from checkpoint.explaining.waiting import follow
 from checkpoint.models import Approval, AuditEntry
+from checkpoint.rows.workflow_records import load
 from checkpoint.short_ids import short
 from checkpoint.states import ApprovalStatus, WorkflowStatus
-from checkpoint.waiting import follow
-from checkpoint.workflow_records import load
 from tests import factories
 from tests.approval_driver import answer as answer_request
 from tests.approval_driver import approver, in_force, pending, requested, status

@@ -10,19 +10,20 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from approvals.models import Decision
-from approvals.policy_errors import PolicyInvalid
+from approvals.rules.policy_errors import PolicyInvalid
 from approvals.withdrawals import withdraw
-from checkpoint import clock, step_rows, transitions
-from checkpoint.calls import Claim, Report
+from checkpoint import clock, transitions
 from checkpoint.errors import ApprovalClosed, Conflict, Forbidden, NotFound, StaleView
+from checkpoint.gates.rulings import ApprovalRule, OnTimeout
 from checkpoint.models import Approval, AuditEntry, PolicyVersion, Workflow
-from checkpoint.outcomes import Receipt, Refused, Visible
 from checkpoint.people import ENGINE
-from checkpoint.rulings import ApprovalRule, OnTimeout
+from checkpoint.rows import step_rows
 from checkpoint.states import ApprovalStatus, CaseReason, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.transactions import one_transaction
-from checkpoint.verdicts import conclude_verified
+from checkpoint.turns.calls import Claim, Report
+from checkpoint.turns.outcomes import Receipt, Refused, Visible
+from checkpoint.turns.verdicts import conclude_verified
 from checkpoint.workflows import abandon
 from tests import factories
 from tests.approval_driver import answer, approver, ask, in_force, pending, requested, status

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from checkpoint.argument_schemas import check_schema, closed, match_variant, prepare_arguments, template_faults
 from checkpoint.errors import ArgumentsInvalid
-from checkpoint.references import LARGEST_ARGUMENTS
+from checkpoint.planning.argument_schemas import check_schema, closed, match_variant, prepare_arguments, template_faults
+from checkpoint.planning.references import LARGEST_ARGUMENTS
 
 
 class Card(BaseModel):

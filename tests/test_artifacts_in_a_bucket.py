@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from checkpoint import artifacts, stored_bytes
+from checkpoint import artifacts
 from checkpoint.artifacts import open_verified
 from checkpoint.config import environment
 from checkpoint.errors import ArtifactMismatch
 from checkpoint.models import LoosePath, StoredBytes
+from checkpoint.storage import stored_bytes
 from tests import submissions as driver
 from tests.case_driver import at_once
 from tests.object_server import ID, KEY, ObjectServer, serve

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import assignments
+from approvals.casework import assignments
 from approvals.models import Assignment
 from checkpoint import audit
 from checkpoint.errors import ActionIncomplete, AlreadyAssigned, CaseClosed, Forbidden, NotFound

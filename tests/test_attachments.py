@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import attachments
-from approvals.attachments import File
+from approvals.casework import attachments
+from approvals.casework.attachments import File
 from approvals.decisions import decide
 from approvals.models import Attachment
 from checkpoint import artifacts, audit

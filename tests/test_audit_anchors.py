@@ -13,10 +13,11 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from pytest_django.fixtures import Settings
 
-from checkpoint import anchor_checks, anchor_key, audit, audit_anchors
+from checkpoint import audit
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.errors import AnchorKeyUnusable
 from checkpoint.models import AnchoredHead, AuditAnchor, AuditEntry, AuditStream, Team, Workflow
+from checkpoint.trail import anchor_checks, anchor_key, audit_anchors
 from tests import factories
 from tests.test_commands import run
 from workers import tasks

@@ -18,14 +18,15 @@ import psycopg
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from checkpoint import anchor_key, audit, audit_anchors, audit_export
-from checkpoint.audit_filter import AuditFilter, read_filter
-from checkpoint.audit_formats import FORMATS
+from checkpoint import audit
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.errors import Forbidden
 from checkpoint.models import Team, Workflow
 from checkpoint.people import Actor
+from checkpoint.trail import anchor_key, audit_anchors, audit_export
+from checkpoint.trail.audit_filter import AuditFilter, read_filter
+from checkpoint.trail.audit_formats import FORMATS
 from tests import factories
 from tests.audit_driver import system_entries
 from tests.console_driver import signed_in

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from checkpoint import audit_search, clock
-from checkpoint.audit_filter import AuditFilter, read_filter
-from checkpoint.audit_search import Found, Place, find
+from checkpoint import clock
 from checkpoint.errors import FilterInvalid
 from checkpoint.models import AuditEntry, Team, Workflow
 from checkpoint.people import ENGINE, Actor
+from checkpoint.trail import audit_search
+from checkpoint.trail.audit_filter import AuditFilter, read_filter
+from checkpoint.trail.audit_search import Found, Place, find
 from tests import factories, flush
 from tests.console_driver import HTMX, signed_in
 from tests.time_driver import MovableTime
@@ -263,7 +264,7 @@ def test_an_export_that_cannot_be_read_is_400() -> None:
 
 
 def test_the_newest_anchor_is_named() -> None:
-    from checkpoint import audit_anchors
+    from checkpoint.trail import audit_anchors
 
     client = auditor()
     assert "No anchor yet" in client.get("/audit/").text

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from approvals.policy_documents import read_policy
+from approvals.rules.policy_documents import read_policy
 from checkpoint.config.environment import BASE_DIR
-from checkpoint.documents import read_document
 from checkpoint.models import AuditEntry, Waiver, Workflow
+from checkpoint.planning.documents import read_document
 from checkpoint.states import WorkflowStatus
 from tests.case_driver import put_in_force
 from tests.rig import HURRIED, Rig

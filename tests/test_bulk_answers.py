@@ -11,11 +11,12 @@ from django.db import OperationalError
 
 from approvals.bulk import work
 from approvals.models import Decision
-from checkpoint import audit, audit_search
-from checkpoint.audit_filter import AuditFilter
+from checkpoint import audit
 from checkpoint.models import AuditEntry, Step
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import StepStatus
+from checkpoint.trail import audit_search
+from checkpoint.trail.audit_filter import AuditFilter
 from tests import factories
 from tests.bulk_driver import (
     REASON,

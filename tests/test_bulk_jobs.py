@@ -10,8 +10,8 @@ import pytest
 
 from approvals.bulk import jobs
 from approvals.bulk.selection import Matching, Selection
+from approvals.inbox.narrowing import Narrowed
 from approvals.models import BulkJob, Decision
-from approvals.narrowing import Narrowed
 from checkpoint.errors import BulkJobClosed, DecisionIncomplete, Forbidden, NotFound
 from checkpoint.models import AuditEntry, Case, Step
 from checkpoint.states import CaseReason, CaseStatus, StepStatus

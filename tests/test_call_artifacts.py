@@ -10,8 +10,8 @@ import pytest
 
 from checkpoint.contracts import RecoveryClass
 from checkpoint.models import Artifact, Workflow
-from checkpoint.outcomes import ARTIFACT_MISMATCH, NotApplied, Refused
 from checkpoint.states import CaseReason, Decision, StepStatus, WorkflowStatus
+from checkpoint.turns.outcomes import ARTIFACT_MISMATCH, NotApplied, Refused
 from tests import journal_driver as journal
 from tests import submissions as driver
 from tests.http_driver import call
@@ -72,7 +72,7 @@ def test_a_storage_that_is_away_is_no_mismatch(workflow: Workflow, monkeypatch: 
     def away(path: str) -> Any:
         raise ConnectionError("no route")
 
-    monkeypatch.setattr("checkpoint.stored_bytes.read", away)
+    monkeypatch.setattr("checkpoint.storage.stored_bytes.read", away)
     with pytest.raises(NotApplied) as refusal, call_of(workflow).artifacts.open(REFERENCE):
         pass
     assert (refusal.value.code, refusal.value.permanent) == ("artifact_unreadable", False)

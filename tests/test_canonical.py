@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from checkpoint.canonical import canonical, check, faults_in, idempotency_key, parse, read, sha256_hex
 from checkpoint.errors import ValueNotCanonical
-from checkpoint.exact_numbers import number_problem
+from checkpoint.planning.exact_numbers import number_problem
 
 VECTORS = Path(__file__).parent / "vectors"
 

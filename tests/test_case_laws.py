@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import assignments, attachments, comments, escalations, snoozes
-from approvals.attachments import File
+from approvals.casework import assignments, attachments, comments, escalations, snoozes
+from approvals.casework.attachments import File
 from approvals.models import Assignment, Attachment, Comment, Escalation, Signature, Snooze
 from checkpoint import clock
 from checkpoint.models import Case

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from checkpoint import following
+from checkpoint.events import following
 from tests import factories
 from tests.sandbox_driver import wait_for
 from tests.web_driver import nobody_follows

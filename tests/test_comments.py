@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import comments
+from approvals.casework import comments
 from approvals.models import Comment
 from checkpoint.errors import ActionIncomplete, Forbidden, NotFound, TooMany
 from checkpoint.models import Case

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkpoint.comparisons import MOST_MEMBERS, Verdict, compare
+from checkpoint.explaining.comparisons import MOST_MEMBERS, Verdict, compare
 from checkpoint.states import StepStatus
 from tests import factories
 from tests.console_driver import signed_in

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from approvals.conditions import LONGEST, ConditionFailed, Facts, compile_condition
+from approvals.rules.conditions import LONGEST, ConditionFailed, Facts, compile_condition
 
 SECONDS = 2.0  # far above what an evaluation takes, far below what an unbounded one would
 

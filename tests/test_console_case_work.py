@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from approvals import assignments, comments, snoozes
+from approvals.casework import assignments, comments, snoozes
 from approvals.models import Assignment, Attachment, Comment, Decision, Escalation, Snooze
 from checkpoint.models import AuditEntry, Case
 from tests import factories

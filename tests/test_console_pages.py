@@ -62,7 +62,7 @@ def test_the_queue_says_what_is_asked_and_why_in_words(auditor: Client) -> None:
 
 def test_long_lists_come_in_pages(auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "PAGE_SIZE", 1)
-    monkeypatch.setattr("approvals.review_queue.PAGE_SIZE", 1)
+    monkeypatch.setattr("approvals.inbox.review_queue.PAGE_SIZE", 1)
     first, second = factories.case(), factories.case()
     assert f'href="?after={first.pk}"' in auditor.get("/review/").text
     assert str(second.pk) in auditor.get(f"/review/?after={first.pk}").text
@@ -136,7 +136,7 @@ def test_an_error_of_ours_gives_a_page_and_a_fragment_with_a_way_on(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr("approvals.review_queue.queue", broken)
+    monkeypatch.setattr("approvals.inbox.review_queue.queue", broken)
     auditor.raise_request_exception = False
     page, fragment = auditor.get("/review/"), auditor.get("/review/", headers=HTMX)
     assert (page.status_code, fragment.status_code) == (500, 500)

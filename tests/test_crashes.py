@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from checkpoint.explaining.questions import Cut
 from checkpoint.models import Evidence, Step, Workflow
-from checkpoint.questions import Cut
 from checkpoint.states import CaseReason, StepStatus, WorkflowStatus
 from tests.effects import ALL, KEYED_LOOKED_UP, OPAQUE, QUERYABLE, EffectKind
 from tests.rig import Rig

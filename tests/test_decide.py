@@ -34,9 +34,9 @@ from checkpoint.decide import (
     after_invisible,
     next_action,
 )
-from checkpoint.jitter import share_of
-from checkpoint.outcomes import Absent, Found, Inconclusive, Inspection, Pending, Receipt
+from checkpoint.gates.jitter import share_of
 from checkpoint.states import STEP_TERMINAL, CaseReason, StepStatus
+from checkpoint.turns.outcomes import Absent, Found, Inconclusive, Inspection, Pending, Receipt
 
 S = StepStatus
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)

@@ -28,8 +28,8 @@ from checkpoint.decide import (
     after_inspection,
     next_action,
 )
-from checkpoint.outcomes import Absent, Found, Inconclusive, Inspection, Receipt
 from checkpoint.states import StepStatus
+from checkpoint.turns.outcomes import Absent, Found, Inconclusive, Inspection, Receipt
 
 BEGIN = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 DEADLINE, SETTLE = 10, 5

@@ -12,11 +12,12 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
 from approvals.decisions import decide
-from checkpoint import denials, occasions
+from checkpoint import occasions
 from checkpoint.errors import NotFound
 from checkpoint.models import Case
 from checkpoint.people import ANONYMOUS, Actor
 from checkpoint.states import Decision
+from checkpoint.trail import denials
 from tests import factories
 from tests.audit_driver import system_entries
 from tests.console_driver import HTMX, signed_in

@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import escalations, notice_timers
+from approvals.casework import escalations
 from approvals.models import Escalation, Notice, NoticeTimer
+from approvals.notifying import notice_timers
 from checkpoint import audit, clock
 from checkpoint.errors import ActionIncomplete, AlreadyEscalated, CaseClosed, Forbidden, NotFound
 from checkpoint.models import Case

@@ -12,8 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from checkpoint import audit, clock, event_sources, following, tokens
-from checkpoint.event_sources import TeamsSource, WorkflowSource
+from checkpoint import audit, clock
+from checkpoint.events import event_sources, following
+from checkpoint.events.event_sources import TeamsSource, WorkflowSource
+from checkpoint.identity import tokens
 from checkpoint.models import ApiToken, Team, Workflow
 from checkpoint.people import Actor
 from tests import factories

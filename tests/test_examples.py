@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from checkpoint.config.environment import BASE_DIR
-from checkpoint.documents import read_document
 from checkpoint.models import Team, Workflow
-from checkpoint.plans import parse_plan
+from checkpoint.planning.documents import read_document
+from checkpoint.planning.plans import parse_plan
 from checkpoint.states import CaseReason, Decision, Standing, StepStatus, WorkflowStatus
 from checkpoint.tool_versions import newest_tools
 from checkpoint.workflows import submit

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from checkpoint.attempt_log import WAIT_FOR_WORD
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
 from checkpoint.decide import AttemptFacts, Policy, StepFacts, next_action
-from checkpoint.explanations import Explanation, StepExplanation, explain
+from checkpoint.explaining.explanations import Explanation, StepExplanation, explain
+from checkpoint.explaining.outlook import outlook
 from checkpoint.models import Attempt, Case, Ending, Evidence, Step, ToolVersion, Workflow
-from checkpoint.outlook import outlook
+from checkpoint.rows.attempt_log import WAIT_FOR_WORD
+from checkpoint.rows.workflow_records import Records
 from checkpoint.states import STEP_TERMINAL, CaseReason, Standing, StepStatus, WorkflowStatus
-from checkpoint.workflow_records import Records
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=20)

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from approvals import assignments, comments, snoozes
+from approvals.casework import assignments, comments, snoozes
 from approvals.decisions import Answered, decide
 from approvals.models import Comment, Decision, Notice, Signature
 from checkpoint import audit

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from checkpoint.gating import ApprovalFacts, Go, Hold, Pins, Request, SentBack, TimedOut, pass_gate
-from checkpoint.rulings import ApprovalRule, Scope
+from checkpoint.gates.gating import ApprovalFacts, Go, Hold, Pins, Request, SentBack, TimedOut, pass_gate
+from checkpoint.gates.rulings import ApprovalRule, Scope
 from checkpoint.states import ApprovalStatus
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from approvals.where_to_look import place
 from checkpoint.canonical import canonical
 from checkpoint.contracts import Contract
-from checkpoint.hostile_text import json_lines, preview, visible
+from checkpoint.explaining.hostile_text import json_lines, preview, visible
 from checkpoint.models import Case
 from checkpoint.states import StepStatus
 from checkpoint.templatetags.display import json_text

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkpoint.errors import ArgumentsInvalid
-from checkpoint.outcomes import (
+from checkpoint.turns.outcomes import (
     ARTIFACT_MISMATCH,
     Absent,
     Found,

@@ -13,10 +13,10 @@ from approvals.bulk import jobs
 from approvals.bulk.selection import Selection
 from approvals.decisions import decide
 from approvals.models import Decision, Notice, NoticeTimer
-from checkpoint.argument_schemas import closed, prepare_arguments, template_faults
 from checkpoint.errors import AlreadyAnswered, ArgumentsInvalid, CaseClosed, DecisionIncomplete, Forbidden, StaleView
 from checkpoint.models import AuditEntry, Case, Step, Workflow
 from checkpoint.people import Actor
+from checkpoint.planning.argument_schemas import closed, prepare_arguments, template_faults
 from checkpoint.states import CaseStatus, Standing, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.workflows import abandon

@@ -12,18 +12,18 @@ import pytest
 from django.db import IntegrityError, connection
 
 from checkpoint import leases, workflows
-from checkpoint.calls import Claim
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.contracts import Contract, Variant
 from checkpoint.errors import CheckpointError, EditRefused, SubmissionInvalid
-from checkpoint.explanations import explain
+from checkpoint.explaining.explanations import explain
 from checkpoint.models import Attempt, Case, Evidence, Intent, Step, Team, Workflow
-from checkpoint.outcomes import NotVisible, OutcomeUnknown, Receipt, Refused, Visible
 from checkpoint.people import Actor
+from checkpoint.rows.workflow_records import load
 from checkpoint.states import CaseReason, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import Declaration, newest_tools
-from checkpoint.workflow_records import load
+from checkpoint.turns.calls import Claim
+from checkpoint.turns.outcomes import NotVisible, OutcomeUnknown, Receipt, Refused, Visible
 from tests import factories, flush
 from tests.approval_driver import ask, in_force, pending
 from tests.console_driver import signed_in
@@ -276,7 +276,7 @@ class TestOwners:
 def test_a_wake_that_was_lost_is_made_good_by_the_sweeper(monkeypatch: pytest.MonkeyPatch) -> None:
     _, second, driver = want(), want(), JournalDriver()
     (claim,) = turns(driver)
-    monkeypatch.setattr("checkpoint.workflow_rows.wake_waiters", lambda owners: 0)
+    monkeypatch.setattr("checkpoint.rows.workflow_rows.wake_waiters", lambda owners: 0)
     driver.report(claim, Receipt("op"))
     assert turns(driver) == []
     assert step(second).status == S.PREPARED

@@ -10,14 +10,17 @@ import pytest
 from django.db import connection, connections
 
 from checkpoint import leases
-from checkpoint.attempt_log import WAIT_FOR_WORD
-from checkpoint.calls import Claim
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.errors import ValueNotCanonical
-from checkpoint.explanations import explain
-from checkpoint.jitter import share_of
+from checkpoint.explaining.explanations import explain
+from checkpoint.gates.jitter import share_of
 from checkpoint.models import Activity, Attempt, AuditEntry, Case, Evidence, Intent, Workflow
-from checkpoint.outcomes import (
+from checkpoint.rows.attempt_log import WAIT_FOR_WORD
+from checkpoint.rows.workflow_records import load
+from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
+from checkpoint.states import Decision as DecisionKind
+from checkpoint.turns.calls import Claim
+from checkpoint.turns.outcomes import (
     Absent,
     Found,
     Inconclusive,
@@ -28,9 +31,6 @@ from checkpoint.outcomes import (
     Refused,
     Visible,
 )
-from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
-from checkpoint.states import Decision as DecisionKind
-from checkpoint.workflow_records import load
 from tests import flush
 from tests.approval_driver import in_force
 from tests.journal_driver import (

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from approvals.models import Notice, NoticeChannel, NoticeSettings
-from approvals.notice_rules import NoticeState
+from approvals.notifying.notice_rules import NoticeState
 from checkpoint import clock
 from checkpoint.models import AuditEntry
 from tests import factories

@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from approvals.models import Delivery, Notice
-from approvals.redelivery import redeliver
+from approvals.notifying.redelivery import redeliver
 from checkpoint.states import Decision as DecisionKind
 from tests.factories import PASSWORD
 from tests.journal_driver import answer

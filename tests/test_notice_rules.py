@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.notice_rules import LONGEST_PAUSE, QuietHours, pause_after
+from approvals.notifying.notice_rules import LONGEST_PAUSE, QuietHours, pause_after
 from workers.notices.defanged import defanged, one_line
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from approvals import outbox
 from approvals.models import Delivery
-from approvals.notice_rules import NoticeKind
-from approvals.outbox import Delivered, NotDelivered, Taken
+from approvals.notifying import outbox
+from approvals.notifying.notice_rules import NoticeKind
+from approvals.notifying.outbox import Delivered, NotDelivered, Taken
 from checkpoint.states import Decision as DecisionKind
 from tests.journal_driver import JournalDriver, answer
 from tests.notice_driver import approver, asked, channel, requested, sender_process, told

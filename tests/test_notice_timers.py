@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from approvals import notice_timers
 from approvals.models import Notice, NoticeTimer
-from approvals.notice_rules import NoticeKind
-from checkpoint import clock, workflow_rows
+from approvals.notifying import notice_timers
+from approvals.notifying.notice_rules import NoticeKind
+from checkpoint import clock
+from checkpoint.rows import workflow_rows
 from tests.notice_driver import approver, asked, person
 from tests.sandbox_driver import wait_for
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from approvals.models import Notice
-from approvals.notice_rules import ChannelFormat
+from approvals.notifying.notice_rules import ChannelFormat
 from checkpoint import clock
 from tests.notice_driver import asked, channel, told
 from tests.notice_receivers import Receiver

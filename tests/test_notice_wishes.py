@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from approvals import notice_timers
 from approvals.models import Notice, NoticeSettings, NoticeTimer
-from approvals.notice_rules import NoticeKind, NoticeState
+from approvals.notifying import notice_timers
+from approvals.notifying.notice_rules import NoticeKind, NoticeState
 from checkpoint import clock
 from checkpoint.states import Decision as DecisionKind
 from tests.journal_driver import answer

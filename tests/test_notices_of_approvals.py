@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import Group, User
 
-from approvals import notice_timers
 from approvals.models import NoticeTimer
-from approvals.notice_rules import NoticeKind
+from approvals.notifying import notice_timers
+from approvals.notifying.notice_rules import NoticeKind
 from checkpoint.models import Approval, Workflow
 from checkpoint.states import Decision as DecisionKind
 from tests import approval_driver

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import assignments
+from approvals.casework import assignments
 from approvals.decisions import decide
 from approvals.models import Notice
-from approvals.notice_rules import NoticeKind
+from approvals.notifying.notice_rules import NoticeKind
 from checkpoint.models import Case
 from checkpoint.states import Decision as DecisionKind
 from tests.approval_driver import answer as answer_request

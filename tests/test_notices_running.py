@@ -12,7 +12,7 @@ from django.db import connections
 from django.test import Client
 
 from approvals.models import Notice
-from approvals.notice_rules import NoticeState
+from approvals.notifying.notice_rules import NoticeState
 from checkpoint.config.embedded_postgres import Server
 from checkpoint.models import Workflow
 from checkpoint.states import Decision as DecisionKind

@@ -16,11 +16,12 @@ import pytest
 from django.core.files.storage import default_storage
 from django.db import IntegrityError
 
-from checkpoint import artifacts, clock, stored_bytes
+from checkpoint import artifacts, clock
 from checkpoint.artifacts import open_verified
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.errors import BytesNotKept
 from checkpoint.models import Artifact, LoosePath, StoredBytes, Workflow
+from checkpoint.storage import stored_bytes
 from tests import submissions as driver
 from tests.case_driver import at_once
 from tests.test_artifacts import BYTES, SHA256, files, folder, kept

@@ -12,12 +12,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkpoint import clock, crash_words, installation
+from checkpoint import clock
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
 from checkpoint.errors import TokenRefused
+from checkpoint.explaining import crash_words
+from checkpoint.identity.tokens import check
 from checkpoint.models import ApiToken, Workflow
+from checkpoint.pictures import installation
 from checkpoint.states import StepStatus, WorkflowStatus
-from checkpoint.tokens import check
 from tests import factories
 from tests.console_driver import signed_in
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoint.pacing import Rate
+from checkpoint.gates.pacing import Rate
 
 BEGIN = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 rates = st.builds(Rate, st.sampled_from([0.5, 1.0, 6.0, 60.0, 600.0]), st.integers(1, 5))

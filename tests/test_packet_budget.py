@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from checkpoint.canonical import canonical
 from checkpoint.errors import BudgetTooSmall
-from checkpoint.next_actions import AgentAction, Standstill, next_action
-from checkpoint.packet_budget import LEFT_OUT, Piece, fit
+from checkpoint.explaining.next_actions import AgentAction, Standstill, next_action
+from checkpoint.packets.packet_budget import LEFT_OUT, Piece, fit
 from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
 
 

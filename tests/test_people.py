@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from checkpoint import account_queries, accounts
-from checkpoint.accounts import Access, By
 from checkpoint.errors import ActionIncomplete, Forbidden, NotFound, StaleView
+from checkpoint.identity import account_queries, accounts
+from checkpoint.identity.accounts import Access, By
 from checkpoint.people import Actor
 from tests import factories
 from tests.audit_driver import said, system_entries

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
+from approvals.inbox.review_queue import queue
 from approvals.permissions import DECIDE_CASE
 from approvals.queries import visible_case
-from approvals.review_queue import queue
 from checkpoint import permissions, queries
 from checkpoint.errors import Forbidden, NotFound
 from tests import factories

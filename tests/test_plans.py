@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from checkpoint.documents import LARGEST_DOCUMENT, Format, format_of, read_document
 from checkpoint.errors import SubmissionInvalid
-from checkpoint.plan_steps import MOST_STEPS, PublishedTool
-from checkpoint.plans import LARGEST_CONSTRAINTS, LARGEST_GOAL, LARGEST_INPUT, Plan
+from checkpoint.planning.documents import LARGEST_DOCUMENT, Format, format_of, read_document
+from checkpoint.planning.plan_steps import MOST_STEPS, PublishedTool
+from checkpoint.planning.plans import LARGEST_CONSTRAINTS, LARGEST_GOAL, LARGEST_INPUT, Plan
 from tests.submissions import INVOICE, MAIL, document, invoice, mail, plan_of, read_plan
 
 TOOLS = {

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from approvals.condition_shapes import FUNCTIONS
-from approvals.conditions import compile_condition
 from approvals.policies import (
     ApprovalRule,
     DecisionRule,
@@ -22,10 +20,12 @@ from approvals.policies import (
     plan_approval,
     rule,
 )
-from approvals.policy_documents import in_todays_form, read_policy, stored_policy
-from approvals.policy_errors import PolicyInvalid
-from approvals.policy_schema import SCHEMA
-from approvals.policy_words import approval_in_words, differences
+from approvals.rules.condition_shapes import FUNCTIONS
+from approvals.rules.conditions import compile_condition
+from approvals.rules.policy_documents import in_todays_form, read_policy, stored_policy
+from approvals.rules.policy_errors import PolicyInvalid
+from approvals.rules.policy_schema import SCHEMA
+from approvals.rules.policy_words import approval_in_words, differences
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Reversibility
 from checkpoint.decide import Policy

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from approvals.policy_versions import in_force
+from approvals.rules.policy_versions import in_force
 from checkpoint.models import PolicyVersion
 from checkpoint.short_ids import short
 from tests import factories, submissions

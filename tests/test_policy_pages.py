@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from approvals.policy_versions import activate, in_force
+from approvals.rules.policy_versions import activate, in_force
 from checkpoint.models import AuditEntry, PolicyVersion, Workflow
 from checkpoint.people import Actor
 from tests import factories, submissions

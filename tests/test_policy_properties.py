@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from approvals.policies import DriftAnswer, OnFailure, rule
-from approvals.policy_documents import read_policy
-from approvals.policy_errors import PolicyInvalid
-from approvals.strictness import strictest
+from approvals.rules.policy_documents import read_policy
+from approvals.rules.policy_errors import PolicyInvalid
+from approvals.rules.strictness import strictest
 from checkpoint.states import CaseReason
 from tests.policies_driver import document, step
 

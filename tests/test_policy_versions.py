@@ -10,21 +10,21 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, ProgrammingError, connections
 
-from approvals import policy_previews, policy_versions
 from approvals.policies import PolicyDocument, rule
-from approvals.policy_checks import warnings
-from approvals.policy_documents import read_policy
-from approvals.policy_errors import ActivationIncomplete, PolicyInvalid, PolicyUnchanged
-from approvals.policy_previews import preview, trial
-from approvals.policy_summaries import Row, side_by_side, tool_changes
-from approvals.policy_versions import activate, document_of, in_force, text_of
-from checkpoint import pinned
+from approvals.rules import policy_previews, policy_versions
+from approvals.rules.policy_checks import warnings
+from approvals.rules.policy_documents import read_policy
+from approvals.rules.policy_errors import ActivationIncomplete, PolicyInvalid, PolicyUnchanged
+from approvals.rules.policy_previews import preview, trial
+from approvals.rules.policy_summaries import Row, side_by_side, tool_changes
+from approvals.rules.policy_versions import activate, document_of, in_force, text_of
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.errors import Conflict, Forbidden, NotFound, StaleView
 from checkpoint.models import Approval, PolicyVersion, Workflow
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.tool_versions import newest_tools
+from checkpoint.turns import pinned
 from tests import factories, journal_driver, submissions
 from tests.audit_driver import system_entries
 from tests.policies_driver import CAREFUL, document

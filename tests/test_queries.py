@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from approvals.review_queue import queue
+from approvals.inbox.review_queue import queue
 from checkpoint import queries
 from checkpoint.models import Case, Workflow
 from checkpoint.queries import WorkflowFilter, workflow_page
@@ -97,7 +97,7 @@ def test_the_queue_puts_irreversible_effects_first_then_the_oldest(monkeypatch: 
     expected = [grave_old, grave_new, mild_old, mild_new]
     auditor = factories.person("ada", groups=["Auditor"])
     assert list(queue(auditor).rows) == expected
-    monkeypatch.setattr("approvals.review_queue.PAGE_SIZE", 1)
+    monkeypatch.setattr("approvals.inbox.review_queue.PAGE_SIZE", 1)
     seen: list[Case] = []
     after = None
     for _ in expected:

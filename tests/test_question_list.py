@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import User
 
-from approvals.question_list import counts, next_question, questions
-from approvals.review_queue import Shown
+from approvals.inbox.question_list import counts, next_question, questions
+from approvals.inbox.review_queue import Shown
 from checkpoint import clock
+from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.models import Approval, Step
 from checkpoint.queries import open_question_count
-from checkpoint.rulings import ApprovalRule
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import StepStatus
 from tests import factories
@@ -54,7 +54,7 @@ def request(about: Step, **fields: Any) -> Approval:
 
 
 def test_what_cannot_be_undone_comes_first_then_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("approvals.review_queue.PAGE_SIZE", 2)
+    monkeypatch.setattr("approvals.inbox.review_queue.PAGE_SIZE", 2)
     light = [asked(noun, grave=False) for noun in ("case", "approval", "approval", "case")]
     grave = [asked(noun, grave=True) for noun in ("approval", "case", "case")]
     person, found, after = ada(), list[UUID](), None

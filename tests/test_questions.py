@@ -9,7 +9,7 @@ import pytest
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
 from checkpoint.decide import AttemptFacts
-from checkpoint.questions import Cut, Subject, ask
+from checkpoint.explaining.questions import Cut, Subject, ask
 from checkpoint.states import CaseReason
 
 STARTED = datetime(2026, 12, 1, 12, 0, 5, tzinfo=UTC)

@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 
 from approvals import decisions
 from approvals.models import Decision
-from checkpoint import accounts
 from checkpoint.errors import Forbidden
+from checkpoint.identity import accounts
 from checkpoint.people import Actor
 from tests import factories
 from tests.audit_driver import system_entries

@@ -10,11 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from approvals import question_list, reading, saved_views
 from approvals.decisions import decide
+from approvals.inbox import question_list, reading, saved_views
+from approvals.inbox.narrowing import Narrowed
+from approvals.inbox.review_queue import Shown
 from approvals.models import SavedView
-from approvals.narrowing import Narrowed
-from approvals.review_queue import Shown
 from checkpoint import clock
 from checkpoint.errors import ActionIncomplete, TooMany
 from checkpoint.models import Case
@@ -66,7 +66,7 @@ def test_what_arrives_is_counted_and_what_is_answered_stays_and_says_by_whom() -
 
 
 def test_what_moves_up_from_the_next_page_has_not_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("approvals.review_queue.PAGE_SIZE", 2)
+    monkeypatch.setattr("approvals.inbox.review_queue.PAGE_SIZE", 2)
     person = ada()
     cases = [asked(minutes) for minutes in (40, 30, 20, 10)]
     begun = reading.begin(question_list.questions(person))

@@ -10,11 +10,14 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import case_work, decisions, locked_requests, policy_versions
+from approvals import decisions, locked_requests
 from approvals.bulk import jobs
-from checkpoint import accounts, reasons, workflows
+from approvals.casework import case_work
+from approvals.rules import policy_versions
+from checkpoint import reasons, workflows
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.errors import ActionIncomplete, CheckpointError, DecisionIncomplete
+from checkpoint.identity import accounts
 from checkpoint.people import ENGINE
 from checkpoint.states import Decision
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from checkpoint.canonical import escape
 from checkpoint.errors import ReferenceUnresolved
-from checkpoint.references import LARGEST_ARGUMENTS, Reference, resolve, scan, without_literals
+from checkpoint.planning.references import LARGEST_ARGUMENTS, Reference, resolve, scan, without_literals
 
 RESULTS = {
     "invoice": {"operation_id": "INV-7", "facts": {"lines": [{"sku": "a/b~c", "": 0}], "paid": None, "~1": "tilde"}},

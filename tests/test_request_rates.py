@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 
-from checkpoint import request_rates
 from checkpoint.api.authentication import RateOfToken
+from checkpoint.identity import request_rates
 from checkpoint.models import ApiToken
 from tests import factories
 from tests.api_driver import Api, token_of

@@ -9,9 +9,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from approvals import assignments, escalations, review_queue, similar_cases, snoozes
+from approvals.casework import assignments, escalations, similar_cases, snoozes
+from approvals.inbox import review_queue
+from approvals.inbox.review_queue import Shown, counts, queue
 from approvals.models import Signature
-from approvals.review_queue import Shown, counts, queue
 from checkpoint import clock
 from checkpoint.models import Case
 from checkpoint.states import CaseReason, StepStatus

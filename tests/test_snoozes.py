@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from approvals import notice_timers, snoozes
+from approvals.casework import snoozes
 from approvals.models import NoticeTimer, Snooze
+from approvals.notifying import notice_timers
 from checkpoint import clock
 from checkpoint.errors import ActionIncomplete, AlreadySnoozed, CaseClosed, Forbidden, NotFound
 from checkpoint.models import Case

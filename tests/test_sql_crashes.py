@@ -9,9 +9,9 @@ import signal
 import pytest
 
 from checkpoint.config.environment import BASE_DIR
-from checkpoint.documents import read_document
 from checkpoint.models import Evidence, Team, Workflow
-from checkpoint.plans import parse_plan
+from checkpoint.planning.documents import read_document
+from checkpoint.planning.plans import parse_plan
 from checkpoint.states import WorkflowStatus
 from checkpoint.tool_versions import newest_tools
 from checkpoint.workflows import submit

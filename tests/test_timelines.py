@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkpoint import clock, plan_pictures, timelines
+from checkpoint import clock
 from checkpoint.models import Step, Workflow
+from checkpoint.pictures import plan_pictures, timelines
 from checkpoint.states import StepStatus
 from checkpoint.templatetags.display import lasting
 from tests import factories

@@ -19,8 +19,8 @@ from functools import partial
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from checkpoint import crash_points, journal, occasions
-from checkpoint.calls import Claim, Report, Worker
 from checkpoint.people import ENGINE
+from checkpoint.turns.calls import Claim, Report, Worker
 from workers.flight_recorder import FlightRecorder
 from workers.hand import make_call
 from workers.registry import Deadline, Tool, boot_time

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from django.conf import settings
 
-from checkpoint.calls import Claim, Report
-from checkpoint.flight_records import Phase
 from checkpoint.models import Activity
-from checkpoint.outcomes import Receipt, Refused
+from checkpoint.turns.calls import Claim, Report
+from checkpoint.turns.flight_records import Phase
+from checkpoint.turns.outcomes import Receipt, Refused
 from workers import flight_file
 from workers.boot import boot_id
 

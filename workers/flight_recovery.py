@@ -16,8 +16,8 @@ from pathlib import Path
 
 from django.db import InterfaceError, OperationalError
 
-from checkpoint import flight_records
-from checkpoint.flight_records import FlightRecord
+from checkpoint.turns import flight_records
+from checkpoint.turns.flight_records import FlightRecord
 from workers import flight_file
 from workers.boot import boot_id
 from workers.flight_file import Damaged, Owner

@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from checkpoint import crash_points
-from checkpoint.calls import Claim
 from checkpoint.canonical import check
 from checkpoint.models import Activity
-from checkpoint.outcomes import (
+from checkpoint.turns.calls import Claim
+from checkpoint.turns.outcomes import (
     Absent,
     Found,
     Inconclusive,

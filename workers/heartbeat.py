@@ -23,9 +23,9 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
 from checkpoint import leases
-from checkpoint.calls import Worker
 from checkpoint.fencing import LEASE
 from checkpoint.models import WorkerProcess
+from checkpoint.turns.calls import Worker
 from workers import flight_recovery
 from workers.boot import boot_id
 from workers.registry import boot_time

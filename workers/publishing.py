@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from checkpoint.argument_schemas import closed
 from checkpoint.models import ToolVersion
 from checkpoint.people import Actor
+from checkpoint.planning.argument_schemas import closed
 from checkpoint.tool_versions import Declaration, publish_tools
 from workers.registry import Tool, argument_rules
 

@@ -7,8 +7,10 @@ from typing import Any
 from celery import shared_task
 
 from approvals.bulk import work as bulk_work
-from checkpoint import audit_anchors, occasions, stored_bytes
+from checkpoint import occasions
 from checkpoint.people import ENGINE
+from checkpoint.storage import stored_bytes
+from checkpoint.trail import audit_anchors
 from workers import doorbell, process, sweeper
 from workers.notices import sender
 

@@ -13,8 +13,8 @@ from checkpoint.api.bodies import body_of
 from checkpoint.api.replies import Keep, reply
 from checkpoint.errors import Fault, SubmissionInvalid
 from checkpoint.kept_replies import Reply
-from checkpoint.members import Members
 from checkpoint.models import Workflow
+from checkpoint.planning.members import Members
 from checkpoint.states import Decision as DecisionKind
 
 _LONGEST_HASH = 64 + 2  # bytes, with its quotes

@@ -22,8 +22,8 @@ from checkpoint.api.schema import KEY, NOTHING, PROBLEMS, pages_of
 from checkpoint.api.view import CHANNEL, ApiView, caller
 from checkpoint.errors import Fault, SubmissionInvalid
 from checkpoint.kept_replies import Reply
-from checkpoint.members import Members
 from checkpoint.models import Scope
+from checkpoint.planning.members import Members
 from checkpoint.queries import PAGE_SIZE, Page
 from checkpoint.states import Decision as DecisionKind
 

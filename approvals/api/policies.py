@@ -10,22 +10,22 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals import policy_versions
 from approvals.api.representations import PolicyInList, PolicyShown, PolicyTried
 from approvals.api.schema import POLICY, POLICY_TEXT
-from approvals.policy_checks import warnings
-from approvals.policy_previews import preview
+from approvals.rules import policy_versions
+from approvals.rules.policy_checks import warnings
+from approvals.rules.policy_previews import preview
 from checkpoint.api import paging
 from checkpoint.api.bodies import body_of
 from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.schema import KEY, PROBLEMS, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller
-from checkpoint.documents import LARGEST_DOCUMENT
 from checkpoint.errors import SubmissionInvalid
 from checkpoint.kept_replies import Reply
-from checkpoint.members import Members
 from checkpoint.models import PolicyVersion, Scope
 from checkpoint.permissions import workflows_visible_to
+from checkpoint.planning.documents import LARGEST_DOCUMENT
+from checkpoint.planning.members import Members
 
 _SHOWN = 50
 

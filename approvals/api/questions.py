@@ -10,10 +10,10 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals import question_list
 from approvals.api.representations import CaseInList, RequestInList
-from approvals.question_list import Question
-from approvals.review_queue import Shown
+from approvals.inbox import question_list
+from approvals.inbox.question_list import Question
+from approvals.inbox.review_queue import Shown
 from checkpoint.api import paging
 from checkpoint.api.schema import PROBLEMS
 from checkpoint.api.view import ApiView, caller

@@ -8,8 +8,8 @@ from rest_framework import serializers
 
 from approvals.bulk import trail
 from approvals.models import BulkItem, BulkJob, Decision
+from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.models import Approval, Case, PolicyVersion
-from checkpoint.rulings import ApprovalRule
 from checkpoint.states import Decision as DecisionKind
 
 

@@ -23,12 +23,13 @@ from approvals.decisions import REASON_LIMIT
 from approvals.models import BulkItem, BulkJob
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
 from approvals.step_up import UNKNOWN, Authentication
-from checkpoint import audit, clock, denials, reasons
+from checkpoint import audit, clock, reasons
 from checkpoint.errors import BulkJobClosed, DecisionIncomplete, Forbidden, NotFound
 from checkpoint.models.identifiers import uuid7
 from checkpoint.people import Actor
 from checkpoint.permissions import ADMINISTER_WORKFLOW, require
 from checkpoint.states import Decision as DecisionKind
+from checkpoint.trail import denials
 from checkpoint.transactions import one_transaction
 
 _RIGHTS = {BulkNoun.CASE: DECIDE_CASE, BulkNoun.APPROVAL: DECIDE_APPROVAL}

@@ -19,11 +19,12 @@ from approvals.bulk.states import BulkResult
 from approvals.models import BulkJob, Signature
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
 from approvals.step_up import UNKNOWN, Authentication
-from checkpoint import clock, step_rulings
+from checkpoint import clock
 from checkpoint.errors import CheckpointError
+from checkpoint.gates import step_rulings
+from checkpoint.gates.rulings import ApprovalRule, StepDescription
 from checkpoint.models import Approval, Case
 from checkpoint.permissions import Person
-from checkpoint.rulings import ApprovalRule, StepDescription
 from checkpoint.states import ApprovalStatus, CaseReason, CaseStatus, Decision
 
 

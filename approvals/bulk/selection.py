@@ -11,11 +11,11 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from approvals.bulk.states import BulkNoun
-from approvals.narrowing import Narrowed
+from approvals.inbox.narrowing import Narrowed
+from approvals.inbox.question_list import requests_by_urgency, requests_in
+from approvals.inbox.review_queue import EVERYTHING, Shown, by_urgency, open_cases
 from approvals.queries import cases_visible_to
-from approvals.question_list import requests_by_urgency, requests_in
 from approvals.request_queries import requests_visible_to
-from approvals.review_queue import EVERYTHING, Shown, by_urgency, open_cases
 from checkpoint.errors import DecisionIncomplete, NotFound
 from checkpoint.permissions import Person
 

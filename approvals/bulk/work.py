@@ -37,7 +37,7 @@ from checkpoint.errors import (
     Forbidden,
     StaleView,
 )
-from checkpoint.rulings import ApprovalRule
+from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.states import ApprovalStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.transactions import one_transaction, require_transaction

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from approvals import consequences, signatures
-from approvals.case_work import said
+from approvals.casework.case_work import said
 from approvals.consequences import Situation
 from approvals.console import task_form
 from approvals.console.task_form import TaskField

@@ -15,8 +15,8 @@ from approvals.bulk import jobs, queries
 from approvals.bulk.states import BulkJobStatus
 from approvals.console import bulk_form, bulk_page, passwords
 from approvals.step_up import Authentication
-from checkpoint import authentications
 from checkpoint.errors import AuthenticateAgain, CheckpointError, Conflict, DecisionIncomplete, Forbidden
+from checkpoint.identity import authentications
 from checkpoint.pages import cursor, is_htmx, page
 
 CHANNEL = "console"

@@ -12,10 +12,10 @@ from django.http import QueryDict
 
 from approvals.bulk.selection import Matching, Selection
 from approvals.bulk.states import ANSWERS, BulkNoun
-from approvals.narrowing import Narrowed
+from approvals.inbox.narrowing import Narrowed
+from approvals.inbox.question_list import requests_in
+from approvals.inbox.review_queue import Shown, open_cases
 from approvals.permissions import DECIDE_APPROVAL, DECIDE_CASE
-from approvals.question_list import requests_in
-from approvals.review_queue import Shown, open_cases
 from checkpoint.canonical import canonical
 from checkpoint.errors import DecisionIncomplete
 from checkpoint.permissions import Person

@@ -13,7 +13,7 @@ from approvals.bulk.selection import PLURAL, counted
 from approvals.bulk.states import BulkJobStatus, BulkResult
 from approvals.models import BulkJob
 from approvals.step_up import Authentication
-from checkpoint import authentications
+from checkpoint.identity import authentications
 from checkpoint.pages import number
 from checkpoint.permissions import ADMINISTER_WORKFLOW
 

@@ -10,10 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.dateparse import parse_datetime
 
-from approvals import assignments, queries, question_list, signatures, similar_cases, snoozes
+from approvals import queries, signatures
+from approvals.casework import assignments, similar_cases, snoozes
 from approvals.consequences import HAPPENING
 from approvals.console import bulk_form, passwords, task_form
 from approvals.console.answers import Answer, Typed, arguments_intact, contract_of, offered
+from approvals.inbox import question_list
 from approvals.models import Escalation
 from approvals.permissions import DECIDE_CASE
 from approvals.where_to_look import place

@@ -12,11 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals import assignments, attachments, comments, escalations, snoozes
-from approvals.attachments import File
+from approvals.casework import assignments, attachments, comments, escalations, snoozes
+from approvals.casework.attachments import File
 from approvals.console.case_page import CHANNEL, act
-from checkpoint import artifact_downloads
 from checkpoint.errors import ActionIncomplete
+from checkpoint.storage import artifact_downloads
 
 _action = require_http_methods(["POST", "GET", "HEAD"])
 WORK = "#work"

@@ -16,9 +16,9 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from checkpoint import event_streams, following
 from checkpoint.errors import TooManyFollowers
-from checkpoint.event_sources import Batch, Event, TeamsSource
+from checkpoint.events import event_streams, following
+from checkpoint.events.event_sources import Batch, Event, TeamsSource
 from checkpoint.permissions import teams_visible_to
 from checkpoint.states import StepStatus, WorkflowStatus
 

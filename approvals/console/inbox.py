@@ -13,11 +13,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals import question_list, reading, review_queue, saved_views
 from approvals.console import bulk_form
+from approvals.inbox import question_list, reading, review_queue, saved_views
+from approvals.inbox.reading import Reading
+from approvals.inbox.review_queue import Shown
 from approvals.models import SavedView
-from approvals.reading import Reading
-from approvals.review_queue import Shown
 from checkpoint.errors import ActionIncomplete, Conflict
 from checkpoint.pages import cursor, is_htmx, page
 from checkpoint.permissions import teams_visible_to

@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals import notice_channels, notice_queries, notice_settings, redelivery
 from approvals.console.case_page import CHANNEL
-from approvals.notice_channels import NewChannel
-from approvals.notice_rules import ChannelFormat, NoticeKind, NoticeState
-from approvals.notice_settings import Wishes
+from approvals.notifying import notice_channels, notice_queries, notice_settings, redelivery
+from approvals.notifying.notice_channels import NewChannel
+from approvals.notifying.notice_rules import ChannelFormat, NoticeKind, NoticeState
+from approvals.notifying.notice_settings import Wishes
 from checkpoint.errors import Conflict, SubmissionInvalid
 from checkpoint.pages import cursor, page
 from checkpoint.permissions import teams_visible_to

@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest
 
 from approvals.step_up import Authentication
-from checkpoint import authentications, clock
+from checkpoint import clock
 from checkpoint.errors import AuthenticateAgain, CheckpointError
+from checkpoint.identity import authentications
 
 CHANNEL = "console"
 FIELD = "password"

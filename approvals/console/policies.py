@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from approvals import policy_versions
 from approvals.permissions import ADMINISTER_POLICY
 from approvals.policies import PolicyDocument
-from approvals.policy_checks import warnings
-from approvals.policy_errors import ActivationIncomplete, PolicyInvalid
-from approvals.policy_previews import preview
-from approvals.policy_summaries import side_by_side, tool_changes
+from approvals.rules import policy_versions
+from approvals.rules.policy_checks import warnings
+from approvals.rules.policy_errors import ActivationIncomplete, PolicyInvalid
+from approvals.rules.policy_previews import preview
+from approvals.rules.policy_summaries import side_by_side, tool_changes
 from checkpoint.errors import CheckpointError, Conflict
 from checkpoint.models import PolicyVersion
 from checkpoint.pages import page

@@ -12,18 +12,18 @@ from approvals import request_consequences, request_queries
 from approvals.consequences import HAPPENING
 from approvals.console import passwords
 from approvals.console.answers import Typed
-from approvals.policy_words import approval_in_words
-from approvals.question_list import next_question
+from approvals.inbox.question_list import next_question
 from approvals.request_consequences import TITLES, Asking, RequestAnswer
 from approvals.request_queries import Share
 from approvals.requests import refusal_of
+from approvals.rules.policy_words import approval_in_words
 from approvals.withdrawals import may_withdraw
 from checkpoint import clock
 from checkpoint.contracts import Reversibility
 from checkpoint.errors import DecisionNotAllowed
+from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.models import Approval, Step
 from checkpoint.permissions import Person
-from checkpoint.rulings import ApprovalRule
 from checkpoint.states import OPEN_REQUESTS, STEP_TERMINAL, ApprovalStatus, Decision, StepStatus
 
 _NOT_RUN = [StepStatus.PLANNED, StepStatus.PREPARED, StepStatus.FAILED]

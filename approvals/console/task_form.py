@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checkpoint.exact_numbers import number_from
 from checkpoint.models import Case
+from checkpoint.planning.exact_numbers import number_from
 from checkpoint.states import CaseReason
 
 PREFIX = "field-"

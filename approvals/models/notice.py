@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models.functions import Coalesce
 
 from approvals.models.notice_channel import NoticeChannel
-from approvals.notice_rules import UNSETTLED, NoticeKind, NoticeState
+from approvals.notifying.notice_rules import UNSETTLED, NoticeKind, NoticeState
 from checkpoint.models import Approval, Case, Workflow
 from checkpoint.models.identifiers import uuid7
 

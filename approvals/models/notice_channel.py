@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from approvals.notice_rules import ChannelFormat, NoticeKind
+from approvals.notifying.notice_rules import ChannelFormat, NoticeKind
 from checkpoint.clock import Now
 from checkpoint.models import Team
 from checkpoint.models.identifiers import uuid7

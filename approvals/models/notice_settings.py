@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from approvals.notice_rules import NoticeKind, Preferences, QuietHours
+from approvals.notifying.notice_rules import NoticeKind, Preferences, QuietHours
 
 
 class NoticeSettings(models.Model):

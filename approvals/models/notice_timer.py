@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Coalesce
 
-from approvals.notice_rules import NoticeKind
+from approvals.notifying.notice_rules import NoticeKind
 from checkpoint.models import Approval, Case
 from checkpoint.models.identifiers import uuid7
 

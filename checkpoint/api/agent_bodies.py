@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from checkpoint.documents import Document
 from checkpoint.errors import Fault, SubmissionInvalid
-from checkpoint.evidence_log import FACTS_LIMIT
-from checkpoint.members import Members, bytes_of
-from checkpoint.outcomes import Execution, OutcomeUnknown, Receipt, Refused
+from checkpoint.planning.documents import Document
+from checkpoint.planning.members import Members, bytes_of
+from checkpoint.rows.evidence_log import FACTS_LIMIT
+from checkpoint.turns.outcomes import Execution, OutcomeUnknown, Receipt, Refused
 
 LONGEST_MESSAGE = 4000  # bytes
 _OUTCOMES = ("receipt", "not_applied", "unknown")

@@ -11,9 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from checkpoint import agent_steps, queries
-from checkpoint.agent_reports import Recorded
-from checkpoint.agent_steps import Begun, Waiting
+from checkpoint import queries
+from checkpoint.agents import agent_steps
+from checkpoint.agents.agent_reports import Recorded
+from checkpoint.agents.agent_steps import Begun, Waiting
 from checkpoint.api.agent_bodies import lease_and_fence, lease_of, report_in
 from checkpoint.api.bodies import body_of
 from checkpoint.api.replies import Keep, once, reply

@@ -11,7 +11,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoint import artifact_downloads, artifacts, queries
+from checkpoint import artifacts, queries
 from checkpoint.api import paging
 from checkpoint.api.bodies import body_of
 from checkpoint.api.replies import Keep, once, reply
@@ -21,6 +21,7 @@ from checkpoint.api.uploads import DIGEST, RawBytes, check_digest, chunks
 from checkpoint.api.view import ApiView, actor_of, caller
 from checkpoint.kept_replies import Reply
 from checkpoint.models import Scope
+from checkpoint.storage import artifact_downloads
 
 _ANY_BYTES = "application/octet-stream"
 

@@ -18,16 +18,16 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoint import audit_export, audit_search
 from checkpoint.api import paging
 from checkpoint.api.representations import AuditEntryShown
 from checkpoint.api.schema import PROBLEMS, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller
-from checkpoint.audit_filter import AuditFilter, read_filter
-from checkpoint.audit_formats import CONTENT_TYPES, FORMATS
-from checkpoint.audit_search import Place
+from checkpoint.events.streamed import streamed
 from checkpoint.models import Scope
-from checkpoint.streamed import streamed
+from checkpoint.trail import audit_export, audit_search
+from checkpoint.trail.audit_filter import AuditFilter, read_filter
+from checkpoint.trail.audit_formats import CONTENT_TYPES, FORMATS
+from checkpoint.trail.audit_search import Place
 
 _LINES = 500
 _FILTER = [

@@ -12,8 +12,8 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
-from checkpoint import request_rates, tokens
 from checkpoint.errors import Forbidden, TokenRefused
+from checkpoint.identity import request_rates, tokens
 from checkpoint.models import ApiToken
 
 if TYPE_CHECKING:  # that module imports this one, by the settings

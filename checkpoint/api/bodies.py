@@ -11,9 +11,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from checkpoint.api.problems import BodyIncomplete, BodyTooLarge
-from checkpoint.documents import LARGEST_DOCUMENT, Document, Format, read_document
 from checkpoint.errors import Fault, SubmissionInvalid
-from checkpoint.members import Members
+from checkpoint.planning.documents import LARGEST_DOCUMENT, Document, Format, read_document
+from checkpoint.planning.members import Members
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
-from checkpoint import event_sources, event_streams, following, queries, tokens
+from checkpoint import queries
 from checkpoint.api import paging
 from checkpoint.api.representations import EventShown
 from checkpoint.api.schema import PROBLEMS, pages_of
 from checkpoint.api.view import ApiView, caller
 from checkpoint.errors import NotFound
-from checkpoint.event_sources import Batch, Source, TeamsSource, WorkflowSource
-from checkpoint.event_streams import LAST_EVENT, MEDIA_TYPE
+from checkpoint.events import event_sources, event_streams, following
+from checkpoint.events.event_sources import Batch, Source, TeamsSource, WorkflowSource
+from checkpoint.events.event_streams import LAST_EVENT, MEDIA_TYPE
+from checkpoint.identity import tokens
 from checkpoint.models import ApiToken, Scope
 from checkpoint.permissions import teams_visible_to, workflows_visible_to
 

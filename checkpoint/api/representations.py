@@ -8,9 +8,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from checkpoint import step_counts
+from checkpoint.explaining import step_counts
+from checkpoint.explaining.step_counts import BATCHES_TOLD, Counts, PlanCounts
 from checkpoint.models import Artifact, Attempt, Evidence, ResumePacket, Step, ToolVersion, Workflow
-from checkpoint.step_counts import BATCHES_TOLD, Counts, PlanCounts
 
 _PARTIAL = "The plan went on without some of its steps; completed, it is a partial result."
 

@@ -15,11 +15,11 @@ from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.representations import EvidenceShown, StepShown, WorkflowShown
 from checkpoint.api.schema import COMPENSATION, EDIT, KEY, PROBLEMS, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller, versioned
-from checkpoint.documents import Document
 from checkpoint.errors import Fault, SubmissionInvalid
 from checkpoint.kept_replies import Reply
-from checkpoint.members import Members
 from checkpoint.models import Scope, Step
+from checkpoint.planning.documents import Document
+from checkpoint.planning.members import Members
 from checkpoint.workflows import REASON_LIMIT
 
 

@@ -8,7 +8,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoint import agent_tools, tool_versions
+from checkpoint import tool_versions
+from checkpoint.agents import agent_tools
 from checkpoint.api.bodies import JsonDocument, YamlDocument, body_of
 from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.representations import ToolShown

@@ -18,9 +18,9 @@ from rest_framework.request import Request
 from checkpoint.api.bodies import Body
 from checkpoint.api.problems import BodyTooLarge
 from checkpoint.artifacts import IN_MEMORY
-from checkpoint.documents import Document
 from checkpoint.errors import ActionIncomplete
-from checkpoint.stored_bytes import CHUNK
+from checkpoint.planning.documents import Document
+from checkpoint.storage.stored_bytes import CHUNK
 
 DIGEST = "Content-Digest"  # RFC 9530
 _SHA_256 = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")

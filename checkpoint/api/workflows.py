@@ -18,14 +18,14 @@ from checkpoint.api.replies import Keep, once, reply
 from checkpoint.api.representations import Submitted, WorkflowInList, WorkflowShown
 from checkpoint.api.schema import DOCUMENT, EXPLANATION, IF_MATCH, KEY, PROBLEMS, REASON, RESUMPTION, pages_of
 from checkpoint.api.view import ApiView, actor_of, caller, require_match, team_named, versioned
-from checkpoint.explanations import explain
+from checkpoint.explaining.explanations import explain
 from checkpoint.kept_replies import Reply
 from checkpoint.models import Scope, Workflow
-from checkpoint.plans import parse_plan
+from checkpoint.planning.plans import parse_plan
 from checkpoint.queries import WorkflowFilter
+from checkpoint.rows.workflow_records import load
 from checkpoint.states import WorkflowStatus
 from checkpoint.tool_versions import newest_tools
-from checkpoint.workflow_records import load
 from checkpoint.workflows import REASON_LIMIT
 
 _LONGEST_SEARCH = 200

@@ -10,8 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from checkpoint import endings, queries, workflows
+from checkpoint import queries, workflows
 from checkpoint.errors import ActionIncomplete, Conflict, Forbidden
+from checkpoint.explaining import endings
 from checkpoint.models import Workflow
 from checkpoint.pages import page
 from checkpoint.people import Actor

@@ -8,10 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from checkpoint import artifact_downloads, artifact_previews, artifacts, queries
-from checkpoint.artifact_previews import LARGEST_PICTURE
+from checkpoint import artifacts, queries
 from checkpoint.errors import NotFound
 from checkpoint.pages import cursor, page
+from checkpoint.storage import artifact_downloads, artifact_previews
+from checkpoint.storage.artifact_previews import LARGEST_PICTURE
 
 
 @require_safe

@@ -13,13 +13,14 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_safe
 
-from checkpoint import audit_anchors, audit_export, audit_search, occasions
-from checkpoint.audit_filter import MACHINE, PEOPLE, AuditFilter, read_filter
-from checkpoint.audit_formats import CONTENT_TYPES, FORMATS
-from checkpoint.audit_search import Found, Place
+from checkpoint import occasions
 from checkpoint.errors import FilterInvalid
+from checkpoint.events.streamed import streamed
 from checkpoint.pages import page
-from checkpoint.streamed import streamed
+from checkpoint.trail import audit_anchors, audit_export, audit_search
+from checkpoint.trail.audit_filter import MACHINE, PEOPLE, AuditFilter, read_filter
+from checkpoint.trail.audit_formats import CONTENT_TYPES, FORMATS
+from checkpoint.trail.audit_search import Found, Place
 
 _LINES = 500
 _CHANNELS = ("console", "command", "api", "engine", "shell")

@@ -9,8 +9,9 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from checkpoint import comparisons, queries
+from checkpoint import queries
 from checkpoint.canonical import sha256_hex
+from checkpoint.explaining import comparisons
 from checkpoint.pages import page
 
 LONGEST = 64 * 1024  # characters that are shown; the rest can be downloaded

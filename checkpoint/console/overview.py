@@ -10,10 +10,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from checkpoint import installation
-from checkpoint.installation import Activity, Waiting
 from checkpoint.models import Ending
 from checkpoint.pages import page
+from checkpoint.pictures import installation
+from checkpoint.pictures.installation import Activity, Waiting
 from checkpoint.states import WORKFLOW_TERMINAL
 
 WIDTH, HEIGHT = 600, 90  # units of the drawing of the minutes

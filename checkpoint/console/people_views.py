@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from checkpoint import account_queries, accounts, occasions
-from checkpoint.accounts import Access, By
+from checkpoint import occasions
 from checkpoint.errors import ActionIncomplete, CheckpointError, Conflict
+from checkpoint.identity import account_queries, accounts
+from checkpoint.identity.accounts import Access, By
 from checkpoint.pages import is_htmx, page
 
 _STATUS_CODES: dict[type[CheckpointError], int] = {Conflict: 409, ActionIncomplete: 422}

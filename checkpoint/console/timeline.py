@@ -12,10 +12,11 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from checkpoint import plan_pictures, queries, timelines
+from checkpoint import queries
 from checkpoint.pages import cursor, page
+from checkpoint.pictures import plan_pictures, timelines
+from checkpoint.pictures.timelines import Line, Span, Timeline
 from checkpoint.states import WORKFLOW_TERMINAL
-from checkpoint.timelines import Line, Span, Timeline
 
 WIDTH = 1000.0  # units of the drawing
 _NARROWEST = 3.0

@@ -9,9 +9,10 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from checkpoint import account_queries, clock, occasions, tokens
-from checkpoint.accounts import By
+from checkpoint import clock, occasions
 from checkpoint.errors import ActionIncomplete, NotFound
+from checkpoint.identity import account_queries, tokens
+from checkpoint.identity.accounts import By
 from checkpoint.models import ApiToken, Scope
 from checkpoint.pages import cursor, number, page
 

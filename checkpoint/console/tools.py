@@ -9,11 +9,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from checkpoint import crash_words, live_workers, tool_versions
+from checkpoint import tool_versions
 from checkpoint.canonical import string_problem
 from checkpoint.errors import NotFound
+from checkpoint.explaining import crash_words
 from checkpoint.models import ToolVersion
 from checkpoint.pages import page
+from checkpoint.turns import live_workers
 
 VERSIONS_SHOWN = 50
 

@@ -11,13 +11,15 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from checkpoint import clock, compensations, permissions, pinned, queries, step_counts, workflows
-from checkpoint.explanations import StepExplanation, explain
+from checkpoint import clock, compensations, permissions, queries, workflows
+from checkpoint.explaining import step_counts
+from checkpoint.explaining.explanations import StepExplanation, explain
 from checkpoint.models import Step, Workflow
 from checkpoint.pages import cursor, page
 from checkpoint.queries import WorkflowFilter
+from checkpoint.rows.workflow_records import Records, budgets_at_front, owners_of
 from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
-from checkpoint.workflow_records import Records, budgets_at_front, owners_of
+from checkpoint.turns import pinned
 
 LONGEST_SEARCH = 200
 

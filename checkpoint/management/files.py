@@ -8,8 +8,8 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from checkpoint.command_line import printable
-from checkpoint.documents import LARGEST_DOCUMENT, Document, format_of, read_document
 from checkpoint.errors import SubmissionInvalid
+from checkpoint.planning.documents import LARGEST_DOCUMENT, Document, format_of, read_document
 
 REFUSED = 2
 

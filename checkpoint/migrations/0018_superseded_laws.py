@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from checkpoint import arrow_laws
+from checkpoint.laws import arrow_laws
 
 
 def install(apps, schema_editor):

@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.db import migrations
 
-from checkpoint import arrow_laws, intent_laws, laws
+from checkpoint import laws
+from checkpoint.laws import arrow_laws, intent_laws
 
 INTENT = "checkpoint_intent"
 FUNCTIONS = intent_laws.FUNCTIONS

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from checkpoint import compensation_laws
+from checkpoint.laws import compensation_laws
 
 FUNCTIONS = ("checkpoint_undoes_an_effect",)
 

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from checkpoint import plan_laws
+from checkpoint.laws import plan_laws
 
 
 def install(apps, schema_editor):

@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.db import migrations
 
-from checkpoint import laws, waiver_laws
+from checkpoint import laws
+from checkpoint.laws import waiver_laws
 
 FUNCTIONS = ("checkpoint_waives_what_failed",)
 OF_ROWS = ("append_only", "never_deleted", "never_truncated")

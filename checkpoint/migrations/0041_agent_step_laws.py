@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from checkpoint import agent_step_laws, arrow_laws
+from checkpoint.laws import agent_step_laws, arrow_laws
 
 
 def install(apps, schema_editor):

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from checkpoint import hostile_text
+from checkpoint.explaining import hostile_text
+from checkpoint.explaining.step_counts import WAIVED
 from checkpoint.models import Ending
 from checkpoint.states import ApprovalStatus, CaseStatus, Decision, Standing, StepStatus, WorkflowStatus
-from checkpoint.step_counts import WAIVED
 
 register = template.Library()
 

@@ -12,9 +12,10 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from checkpoint import accounts, audit_anchors
+from checkpoint.identity import accounts
 from checkpoint.models import Workflow
 from checkpoint.people import Actor
+from checkpoint.trail import audit_anchors
 from tests import factories
 from tests.browser.test_accessibility import PHONE, violations
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from approvals import assignments, comments, snoozes
+from approvals.casework import assignments, comments, snoozes
 from approvals.models import Assignment, Attachment, Comment, Signature, Snooze
 from tests import factories
 from tests.browser.story import Story

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from approvals.policy_versions import activate, in_force
+from approvals.rules.policy_versions import activate, in_force
 from checkpoint.people import Actor
 from tests import factories, submissions
 from tests.browser.test_accessibility import PHONE, violations

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from checkpoint import leases
 from checkpoint.contracts import RecoveryClass
-from checkpoint.documents import read_document
 from checkpoint.doorbell import rung
 from checkpoint.models import Case, Step, Team
-from checkpoint.plans import parse_plan
+from checkpoint.planning.documents import read_document
+from checkpoint.planning.plans import parse_plan
 from checkpoint.states import CaseReason
 from checkpoint.tool_versions import newest_tools
 from checkpoint.workflows import submit

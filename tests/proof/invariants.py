@@ -15,8 +15,9 @@ from typing import Protocol
 
 from django.db.models import Prefetch
 
-from checkpoint import audit, clock, start_times
+from checkpoint import audit, clock
 from checkpoint.contracts import RecoveryClass
+from checkpoint.gates import start_times
 from checkpoint.models import AuditEntry, Case, Step, Workflow
 from checkpoint.states import CaseStatus, Standing, StepStatus, WorkflowStatus
 

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from django.db import connection
 
-from checkpoint import statements
+from checkpoint.rows import statements
 
 BLOCKED = "SELECT cardinality(pg_blocking_pids(%s)) > 0"
 PATIENCE_SECONDS = 20.0

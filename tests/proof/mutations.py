@@ -13,8 +13,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from checkpoint import decide, intents, limiting, recording, workflow_rows
-from checkpoint.calls import Claim, Report
+from checkpoint import decide
+from checkpoint.gates import limiting
+from checkpoint.rows import workflow_rows
+from checkpoint.turns import intents, recording
+from checkpoint.turns.calls import Claim, Report
 from workers.engine import Engine
 from workers.registry import Deadline
 

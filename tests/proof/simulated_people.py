@@ -7,10 +7,10 @@ from typing import Any
 
 from approvals.decisions import decide
 from checkpoint import compensations, workflows
-from checkpoint.documents import Document
 from checkpoint.errors import AlreadyEnding, CompensationRefused, SubmissionInvalid
 from checkpoint.models import Case, Step
-from checkpoint.plans import parse_plan
+from checkpoint.planning.documents import Document
+from checkpoint.planning.plans import parse_plan
 from checkpoint.states import CASE_RULES, WORKFLOW_TERMINAL, CaseReason, CaseStatus, Decision, StepStatus
 from tests.proof.simulated_crew import Crew
 from tests.proof.simulated_provider import UNDOING

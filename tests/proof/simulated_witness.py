@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
-from checkpoint import statements
 from checkpoint.contracts import RecoveryClass
 from checkpoint.models import Case, Intent, Step
+from checkpoint.rows import statements
 from checkpoint.states import CaseReason, StepStatus
 from tests.proof.simulated_provider import CONTRACTS, SETTLE, Provider, seconds
 from tests.proof.simulated_worker import SimulatedWorker

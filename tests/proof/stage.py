@@ -15,13 +15,14 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Max
 
-from checkpoint import jitter, verdicts
 from checkpoint.contracts import Variant
 from checkpoint.doorbell import rung
+from checkpoint.gates import jitter
 from checkpoint.models import Team, WorkerProcess, identifiers
 from checkpoint.people import Actor
-from checkpoint.plan_steps import PublishedTool
+from checkpoint.planning.plan_steps import PublishedTool
 from checkpoint.tool_versions import Declaration, newest_tools, publish_tools
+from checkpoint.turns import verdicts
 from tests.proof import simulated_time
 from tests.proof.lanes import Lanes
 from tests.proof.simulated_provider import CONTRACTS, seconds

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from checkpoint import hostile_text
+from checkpoint.explaining import hostile_text
 
 # A decimal number stays as it is; of everything else, a scheme's "://" and each dot (as IDNA reads dots) inside a word.
 _PIECE = re.compile(r"(?P<kept>(?<![\w.])\d+\.\d+(?!\.?\w))|(?P<scheme>://)|(?<=\S)[.\u3002\uff0e\uff61](?=\S)")

@@ -14,8 +14,8 @@ from django.core.mail import EmailMultiAlternatives, mailers
 from django.core.mail.backends.smtp import EmailBackend
 from django.template.loader import render_to_string
 
-from approvals.letters import Letter
-from approvals.outbox import Delivered, NotDelivered
+from approvals.notifying.letters import Letter
+from approvals.notifying.outbox import Delivered, NotDelivered
 from workers.notices.defanged import defanged, one_line
 
 REFUSED_FOR_GOOD = range(500, 600)

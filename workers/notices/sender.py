@@ -17,8 +17,8 @@ from typing import Any
 from celery.signals import worker_process_shutdown
 from django.db import connection
 
-from approvals import letters, notice_timers, outbox
-from approvals.outbox import Delivered, NotDelivered, Taken, Webhook
+from approvals.notifying import letters, notice_timers, outbox
+from approvals.notifying.outbox import Delivered, NotDelivered, Taken, Webhook
 from checkpoint import crash_points
 from workers import draining
 from workers.notices import mail, webhooks

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.schema_faults import MUST_BE, REFUSED
+from checkpoint.planning.schema_faults import MUST_BE, REFUSED
 from workers.tools import operator_lists
 from workers.tools.http_arguments import Model, SecretName
 

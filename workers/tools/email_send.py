@@ -12,7 +12,16 @@ from contextlib import contextmanager
 
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
-from checkpoint.outcomes import Found, Inconclusive, Inspection, NotApplied, NotVisible, Receipt, Verification, Visible
+from checkpoint.turns.outcomes import (
+    Found,
+    Inconclusive,
+    Inspection,
+    NotApplied,
+    NotVisible,
+    Receipt,
+    Verification,
+    Visible,
+)
 from workers.registry import Call
 from workers.tools import email_accounts, email_lookup
 from workers.tools.email_accounts import SETTING, Account, Accounts

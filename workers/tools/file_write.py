@@ -14,7 +14,7 @@ from pathlib import Path
 
 from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.crash_points import reach
-from checkpoint.outcomes import (
+from checkpoint.turns.outcomes import (
     Absent,
     Facts,
     Found,

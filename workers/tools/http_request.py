@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 
 from checkpoint.contracts import Variant
-from checkpoint.outcomes import (
+from checkpoint.turns.outcomes import (
     Inconclusive,
     Inspection,
     NotApplied,

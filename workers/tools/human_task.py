@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from checkpoint.answerable_forms import ANSWERABLE
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.outcomes import Absent, Inspection, NotApplied, NotVisible, Receipt, Verification
+from checkpoint.planning.answerable_forms import ANSWERABLE
+from checkpoint.turns.outcomes import Absent, Inspection, NotApplied, NotVisible, Receipt, Verification
 from workers.registry import Call
 from workers.tools.http_arguments import Model
 
@@ -92,7 +92,7 @@ FormField = Annotated[
 class Form(Model):
     """A subset of JSON Schema: an object of up to twenty fields, without patterns, references or nesting.
 
-    One that nobody could answer is refused (checkpoint/answerable_forms.py).
+    One that nobody could answer is refused (checkpoint/planning/answerable_forms.py).
     """
 
     model_config = Model.model_config | {"json_schema_extra": {ANSWERABLE: True}}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
-from checkpoint.outcomes import (
+from checkpoint.turns.outcomes import (
     Absent,
     Found,
     Inconclusive,

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
-from checkpoint.outcomes import (
+from checkpoint.turns.outcomes import (
     Absent,
     Facts,
     Found,

@@ -12,7 +12,15 @@ from contextlib import contextmanager
 
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
-from checkpoint.outcomes import Inconclusive, Inspection, NotApplied, NotVisible, Receipt, Unanswered, Verification
+from checkpoint.turns.outcomes import (
+    Inconclusive,
+    Inspection,
+    NotApplied,
+    NotVisible,
+    Receipt,
+    Unanswered,
+    Verification,
+)
 from workers.registry import Call
 from workers.tools import outbox_destinations, outbox_rabbitmq, outbox_redis, outbox_webhook
 from workers.tools.outbox_arguments import OutboxArguments, event_of

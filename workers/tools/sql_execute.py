@@ -17,7 +17,7 @@ from checkpoint.canonical import canonical
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
 from checkpoint.errors import ValueNotCanonical
-from checkpoint.outcomes import (
+from checkpoint.turns.outcomes import (
     Absent,
     Found,
     Inconclusive,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from checkpoint.exact_numbers import number_problem
+from checkpoint.planning.exact_numbers import number_problem
 
 
 def as_json(value: Any) -> Any:

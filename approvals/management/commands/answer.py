@@ -10,16 +10,16 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
 from approvals import request_queries, requests, withdrawals
-from approvals.policy_words import approval_in_words
 from approvals.request_consequences import RequestAnswer
 from approvals.request_queries import Share
+from approvals.rules.policy_words import approval_in_words
 from approvals.step_up import Authentication
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
+from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.models import Approval
 from checkpoint.occasions import login_name
-from checkpoint.rulings import ApprovalRule
 from checkpoint.short_ids import find, short
 from checkpoint.states import Decision
 

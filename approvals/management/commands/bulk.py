@@ -17,10 +17,10 @@ from approvals.bulk import jobs, queries, trail
 from approvals.bulk.preview import Preview, cut_off, preview
 from approvals.bulk.selection import Matching, Selection, counted
 from approvals.bulk.states import ANSWERS, BulkJobStatus, BulkResult
+from approvals.inbox.narrowing import Narrowed
+from approvals.inbox.review_queue import Shown
 from approvals.models import BulkJob
-from approvals.narrowing import Narrowed
 from approvals.queries import cases_visible_to
-from approvals.review_queue import Shown
 from approvals.step_up import Authentication
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable

@@ -12,18 +12,19 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from approvals import assignments, attachments, comments, escalations, similar_cases, snoozes
-from approvals.attachments import File
-from approvals.case_work import how_it_closed, said
+from approvals.casework import assignments, attachments, comments, escalations, similar_cases, snoozes
+from approvals.casework.attachments import File
+from approvals.casework.case_work import how_it_closed, said
 from approvals.models import Escalation
 from approvals.queries import cases_visible_to
-from checkpoint import command_line, stored_bytes
+from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict
 from checkpoint.models import Case
 from checkpoint.occasions import login_name
 from checkpoint.short_ids import find, short
 from checkpoint.states import CaseStatus
+from checkpoint.storage import stored_bytes
 
 MOVED_ON = 3
 COMMENTS_SHOWN = 20

@@ -9,20 +9,22 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from approvals import assignments, consequences, signatures
-from approvals.case_work import how_it_closed
+from approvals import consequences, signatures
+from approvals.casework import assignments
+from approvals.casework.case_work import how_it_closed
 from approvals.decisions import decide
 from approvals.models import Signature
 from approvals.queries import cases_visible_to
 from approvals.step_up import Authentication
 from approvals.where_to_look import place
-from checkpoint import command_line, waiting
+from checkpoint import command_line
 from checkpoint.canonical import parse
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict, ValueNotCanonical
+from checkpoint.explaining import waiting
+from checkpoint.gates.rulings import DecisionRule
 from checkpoint.models import Case, Step
 from checkpoint.occasions import login_name
-from checkpoint.rulings import DecisionRule
 from checkpoint.short_ids import find, short
 from checkpoint.states import STEP_TERMINAL, CaseReason, CaseStatus, Decision, StepStatus
 

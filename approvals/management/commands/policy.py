@@ -9,14 +9,14 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from approvals import policy_versions
 from approvals.policies import PolicyDocument
-from approvals.policy_checks import warnings
-from approvals.policy_documents import LARGEST_POLICY
-from approvals.policy_errors import PolicyInvalid
-from approvals.policy_previews import Change, JudgedStep, Preview, Trial, preview, trial
-from approvals.policy_summaries import ToolChange, tool_changes, unified
-from approvals.policy_words import approval_in_words
+from approvals.rules import policy_versions
+from approvals.rules.policy_checks import warnings
+from approvals.rules.policy_documents import LARGEST_POLICY
+from approvals.rules.policy_errors import PolicyInvalid
+from approvals.rules.policy_previews import Change, JudgedStep, Preview, Trial, preview, trial
+from approvals.rules.policy_summaries import ToolChange, tool_changes, unified
+from approvals.rules.policy_words import approval_in_words
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
 from checkpoint.errors import Conflict

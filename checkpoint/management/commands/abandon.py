@@ -8,10 +8,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from checkpoint import command_line, endings, workflows
+from checkpoint import command_line, workflows
 from checkpoint.command_line import ClearCommand, printable
-from checkpoint.endings import Ending
 from checkpoint.errors import Conflict
+from checkpoint.explaining import endings
+from checkpoint.explaining.endings import Ending
 from checkpoint.models import Workflow
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.short_ids import find

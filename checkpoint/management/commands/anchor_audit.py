@@ -8,9 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from checkpoint import audit_anchors, command_line
+from checkpoint import command_line
 from checkpoint.command_line import ClearCommand
 from checkpoint.models import AuditAnchor
+from checkpoint.trail import audit_anchors
 
 
 class Command(ClearCommand):

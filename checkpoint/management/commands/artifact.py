@@ -19,7 +19,7 @@ from checkpoint.command_line import ClearCommand, printable
 from checkpoint.models import Artifact, Workflow
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.short_ids import find
-from checkpoint.stored_bytes import CHUNK
+from checkpoint.storage.stored_bytes import CHUNK
 
 
 class Command(ClearCommand):

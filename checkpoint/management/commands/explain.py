@@ -13,13 +13,13 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
-from checkpoint.explanations import Explanation, Request, StepExplanation, explain
+from checkpoint.explaining.explanations import Explanation, Request, StepExplanation, explain
+from checkpoint.explaining.step_counts import PlanCounts
 from checkpoint.models import Workflow
 from checkpoint.permissions import workflows_visible_to
+from checkpoint.rows.workflow_records import load
 from checkpoint.short_ids import find, short
 from checkpoint.states import StepStatus
-from checkpoint.step_counts import PlanCounts
-from checkpoint.workflow_records import load
 
 STEPS_LISTED = 20  # of a batch; of a larger one, only those that are not verified
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from checkpoint import audit_export, command_line
-from checkpoint.audit_filter import MACHINE, PEOPLE, SYSTEM, AuditFilter, read_filter
-from checkpoint.audit_formats import FORMATS
+from checkpoint import command_line
 from checkpoint.command_line import ClearCommand
+from checkpoint.trail import audit_export
+from checkpoint.trail.audit_filter import MACHINE, PEOPLE, SYSTEM, AuditFilter, read_filter
+from checkpoint.trail.audit_formats import FORMATS
 
 HELP = {
     "who": f"{PEOPLE} or {MACHINE}",

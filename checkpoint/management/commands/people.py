@@ -8,9 +8,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 
-from checkpoint import account_queries, accounts, command_line
-from checkpoint.accounts import Access, By
+from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
+from checkpoint.identity import account_queries, accounts
+from checkpoint.identity.accounts import Access, By
 
 
 class Command(ClearCommand):

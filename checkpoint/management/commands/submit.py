@@ -9,12 +9,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from checkpoint import command_line, waiting
+from checkpoint import command_line
 from checkpoint.command_line import ClearCommand
 from checkpoint.errors import SubmissionInvalid
+from checkpoint.explaining import waiting
 from checkpoint.management.files import document_in, refuse
 from checkpoint.models import Team, Workflow
-from checkpoint.plans import Plan, parse_plan
+from checkpoint.planning.plans import Plan, parse_plan
 from checkpoint.short_ids import short
 from checkpoint.states import WorkflowStatus
 from checkpoint.tool_versions import newest_tools

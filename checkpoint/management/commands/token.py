@@ -9,9 +9,10 @@ from uuid import UUID
 
 from django.core.management.base import CommandParser
 
-from checkpoint import account_queries, command_line, tokens
-from checkpoint.accounts import By
+from checkpoint import command_line
 from checkpoint.command_line import ClearCommand, printable
+from checkpoint.identity import account_queries, tokens
+from checkpoint.identity.accounts import By
 from checkpoint.models import ApiToken, Scope
 
 LISTED = 200

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from checkpoint import agent_tools, command_line
+from checkpoint import command_line
+from checkpoint.agents import agent_tools
 from checkpoint.command_line import ClearCommand
 from checkpoint.errors import SubmissionInvalid
 from checkpoint.management.files import document_in, refuse

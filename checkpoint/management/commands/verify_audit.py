@@ -10,10 +10,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from checkpoint import anchor_checks, audit, audit_anchors, command_line
-from checkpoint.anchor_checks import AnchorProblem
+from checkpoint import audit, command_line
 from checkpoint.command_line import ClearCommand
 from checkpoint.models import AuditStream
+from checkpoint.trail import anchor_checks, audit_anchors
+from checkpoint.trail.anchor_checks import AnchorProblem
 
 
 class Command(ClearCommand):

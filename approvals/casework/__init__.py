@@ -1,0 +1,1 @@
+"""What people do about a case beside answering it."""

@@ -1,0 +1,1 @@
+"""Policies as text and as rules: read, checked, compared, put in force."""

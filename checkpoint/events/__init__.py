@@ -1,0 +1,1 @@
+"""What happens, followed by whoever listens: sources, streams, the one follower of a process."""

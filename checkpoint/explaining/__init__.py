@@ -1,0 +1,1 @@
+"""What the record says, in words for people and programs."""

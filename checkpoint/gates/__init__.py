@@ -1,0 +1,1 @@
+"""What has to be asked before a step starts: policy, permission, drift, limits, time."""

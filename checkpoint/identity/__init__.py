@@ -1,0 +1,1 @@
+"""Who someone is: accounts, tokens, and when they last proved it."""

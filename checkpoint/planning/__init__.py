@@ -1,0 +1,1 @@
+"""What agents hand over: read, checked against every rule, and made into rows."""

@@ -1,0 +1,1 @@
+"""Bytes of artifacts: stored once, shown in part, handed out in chunks."""

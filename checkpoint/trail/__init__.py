@@ -1,0 +1,1 @@
+"""The audit trail read back: search, export, anchors and their checks."""

@@ -1,0 +1,1 @@
+"""What happens inside one turn of a worker: claim, prepare, record, conclude."""
