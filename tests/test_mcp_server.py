@@ -260,9 +260,12 @@ def test_a_call_whose_server_was_killed_makes_one_workflow(
             await agent.submit()
 
     async def again(agent: Agent) -> None:
-        repeated, on_purpose = await agent.submit(), await agent.submit(request_key="the second one")
+        repeated, on_purpose = (
+            await agent.submit(),
+            await agent.submit(request_key="the second one", reference="acme/2"),
+        )
         assert (repeated["replayed"], on_purpose["replayed"]) == (True, False)
-        third = await agent.submit(request_key="the second one")
+        third = await agent.submit(request_key="the second one", reference="acme/2")
         assert third["workflow_id"] == on_purpose["workflow_id"] != repeated["workflow_id"]
         with pytest.raises(Refused, match="idempotency_key_reused"):
             await agent("submit_workflow", **driver.document(goal="Another."), request_key="the second one")

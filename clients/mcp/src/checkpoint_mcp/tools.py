@@ -47,6 +47,9 @@ class Tools:
         constraints: list[str] | None = None,
         input: dict[str, Any] | None = None,
         kind: str | None = None,
+        reference: Annotated[
+            str | None, Field(description="Your own name for it, given once in a team for ever.")
+        ] = None,
         sealed: Annotated[bool, Field(description="false: you will propose more steps later.")] = True,
         prompt_version: str | None = None,
         team: Annotated[str, Field(description="Needed only if you are in several teams.")] = "",
@@ -63,7 +66,7 @@ class Tools:
         """
         content = {
             "goal": goal, "steps": steps, "constraints": constraints, "input": input, "kind": kind, "sealed": sealed,
-            "prompt_version": prompt_version,
+            "reference": reference, "prompt_version": prompt_version,
         }  # fmt: skip
         address = f"workflows/?{urlencode({'team': team})}" if team else "workflows/"
         made, replayed = await self._checkpoint.send(sent(address, content, request_key))
