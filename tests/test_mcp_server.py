@@ -87,16 +87,16 @@ class Refused(Exception):
 Talk = Callable[[Agent], Awaitable[None]]
 
 
-def over_stdio(url: str, token: str, talk: Talk) -> None:
+def over_stdio(url: str, token: str, talk: Talk, mode: str = "auto") -> None:
     """Starts the server as a host would, and talks to it."""
-    talk_to(StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=environment(url, token)), talk)
+    talk_to(StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=environment(url, token)), talk, mode)
 
 
-def talk_to(server: Any, talk: Talk) -> None:
-    """Connects, talks, and hangs up."""
+def talk_to(server: Any, talk: Talk, mode: str = "auto") -> None:
+    """Connects, talks, and hangs up. The mode "legacy" is the handshake of hosts from before MCP 2026-07-28."""
 
     async def run() -> None:
-        async with Client(server, read_timeout_seconds=30) as client:
+        async with Client(server, mode=mode, read_timeout_seconds=30) as client:
             await talk(Agent(client))
 
     try:
@@ -129,10 +129,10 @@ def http_server(url: str) -> Iterator[str]:
             process.kill()
 
 
-def through_http(address: str, token: str | None, talk: Talk) -> None:
+def through_http(address: str, token: str | None, talk: Talk, mode: str = "auto") -> None:
     """Talks to a server over HTTP with the caller's own token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    talk_to(streamable_http_client(address, http_client=httpx2.AsyncClient(headers=headers)), talk)
+    talk_to(streamable_http_client(address, http_client=httpx2.AsyncClient(headers=headers)), talk, mode)
 
 
 def test_an_agent_submits_proposes_and_reads_over_stdio(web_server: str, bot: User, token: str) -> None:
@@ -219,6 +219,7 @@ def test_questions_are_listed_with_the_page_where_people_answer(web_server: str,
 
     with http_server(web_server) as address:
         through_http(address, token, talk)
+        through_http(address, token, talk, "legacy")
         refused_without_the_callers_token(address)
     assert Case.objects.get().status == "open"
 
@@ -273,7 +274,7 @@ def test_a_call_whose_server_was_killed_makes_one_workflow(
     with killing_proxy(web_server, pid) as proxy:
         talk_to(StdioServerParameters(command="/bin/sh", args=shell, env=environment(proxy, token)), cut_down)
     assert Workflow.objects.count() == 1
-    over_stdio(web_server, token, again)
+    over_stdio(web_server, token, again, "legacy")
     assert Workflow.objects.count() == 2
 
 
