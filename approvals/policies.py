@@ -16,8 +16,8 @@ from typing import Any
 
 from approvals.rules.conditions import Condition, ConditionFailed, Facts
 from approvals.rules.strictness import plan_approval, strictest
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 from checkpoint.gates.rulings import (
     ApprovalRule,
     BatchRule,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.turns.outcomes import Absent, Inspection, Receipt, Verification, Visible
+from checkpoint.outcomes import Absent, Inspection, Receipt, Verification, Visible
 from workers.registry import Call
 
 

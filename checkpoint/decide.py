@@ -7,181 +7,26 @@ a second one would double.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
+from checkpoint.actions import (
+    Action,
+    Ask,
+    ConcludeCommitted,
+    ConcludeFailed,
+    ConcludeVerified,
+    Inspect,
+    Nothing,
+    Prepare,
+    Start,
+    StepFacts,
+    Verify,
+    Wait,
+)
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Contract, RecoveryClass
+from checkpoint.outcomes import Absent, Found, Inspection
 from checkpoint.states import CaseReason, StepStatus
-from checkpoint.turns.outcomes import Absent, Found, Inspection
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How patient the machine is before it asks a person. Times are seconds.
-
-    Attributes:
-        max_attempts: executions of one step before a person is asked.
-        retry_base: the longest wait before the second attempt; it doubles each time up to `retry_cap`.
-        retry_deadline: how long after the first attempt the step may be tried again. It counts anew, as the attempts
-            do, from the first attempt after a person said to try again.
-        max_inspections: inspections after one attempt that may tell nothing before a person is asked; while the
-            request can still land, nobody is asked, and there is one more once it cannot.
-        verification_deadline: how long an outcome may stay invisible after the effect was committed.
-        agent_deadline: how long a workflow waits for its agent before a person is asked, where it does not say itself.
-    """
-
-    max_attempts: int = 3
-    retry_base: float = 1.0
-    retry_cap: float = 60.0
-    retry_deadline: float = 86_400.0
-    max_inspections: int = 5
-    inspection_base: float = 0.5
-    inspection_cap: float = 30.0
-    verification_base: float = 0.5
-    verification_cap: float = 15.0
-    verification_deadline: float = 60.0
-    agent_deadline: float = 86_400.0
-
-    def __post_init__(self) -> None:
-        numbers = {one.name: getattr(self, one.name) for one in fields(self)}
-        if not all(map(math.isfinite, numbers.values())) or min(numbers.values()) < 0:
-            raise ValueError("every number of a policy must be finite and at least 0")
-        if 0 in (value for name, value in numbers.items() if name.endswith(("_base", "_cap", "max_attempts"))):
-            raise ValueError("waits and attempts of a policy must be above 0, or the machine would spin")
-
-    def retry_wait(self, attempts: int, share: float) -> timedelta:
-        """Wait after the given number of attempts: full jitter, which keeps a thousand refused steps from coming back
-        in one moment ("Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
-
-        Args:
-            share: of the longest wait, above 0 and at most 1; see `jitter.share_of`.
-        """
-        return max(_backoff(self.retry_base, self.retry_cap, attempts) * share, timedelta(milliseconds=1))
-
-    def inspection_wait(self, inspections: int) -> timedelta:
-        """Wait after the given number of inspections."""
-        return _backoff(self.inspection_base, self.inspection_cap, inspections)
-
-    def verification_wait(self, verifications: int) -> timedelta:
-        """Wait after the given number of verifications."""
-        return _backoff(self.verification_base, self.verification_cap, verifications)
-
-
-def _backoff(base: float, cap: float, times: int) -> timedelta:
-    return timedelta(seconds=min(cap, base * 2.0 ** min(max(times - 1, 0), 30)))
-
-
-@dataclass(frozen=True)
-class AttemptFacts:
-    """What is known of one attempt.
-
-    Attributes:
-        started_at: database time of the claim, before anything was sent.
-        deadline_at: database time after which the call sends nothing more.
-        returned: the call came back to the worker that made it, so nothing more will be sent by it.
-        applied: whether the effect took place; None while nobody knows.
-        word_until: until when the host of the worker that made it may still say what was recorded there; None where
-            nothing is to be waited for.
-    """
-
-    started_at: datetime
-    deadline_at: datetime
-    returned: bool
-    applied: bool | None
-    word_until: datetime | None = None
-
-    @property
-    def unread_until(self) -> datetime:
-        """Until when it is left open where nobody can look it up, since it did not come back."""
-        return max(self.deadline_at, self.word_until or self.deadline_at)
-
-
-@dataclass(frozen=True)
-class StepFacts:
-    """All that the next action on a step depends on, but for its contract and policy.
-
-    Attributes:
-        lease_until: until when somebody may act on it; None when nobody does.
-        attempts_allowed: number of attempts after which a person is asked; a human retry raises it.
-        next_at: not before; None for at once.
-    """
-
-    status: StepStatus
-    lease_until: datetime | None = None
-    attempts: Sequence[AttemptFacts] = ()
-    attempts_allowed: int = 1
-    inspection_count: int = 0
-    next_at: datetime | None = None
-    committed_at: datetime | None = None
-
-    @property
-    def unresolved(self) -> list[AttemptFacts]:
-        """The attempts that are not proved to have had no effect; one that is known to have taken effect is among them.
-
-        A step with such an attempt cannot have failed, whatever became of its other attempts.
-        """
-        return [attempt for attempt in self.attempts if attempt.applied is not False]
-
-
-@dataclass(frozen=True)
-class Prepare:
-    """Resolve the arguments, fix the key, write ahead."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """Execute, with the stored key."""
-
-
-@dataclass(frozen=True)
-class Inspect:
-    """Look the effect up."""
-
-
-@dataclass(frozen=True)
-class Verify:
-    """Read the outcome by another path."""
-
-
-@dataclass(frozen=True)
-class ConcludeFailed:
-    """Every attempt is proved not to have taken effect."""
-
-    why: str
-
-
-@dataclass(frozen=True)
-class ConcludeCommitted:
-    """The effect took place."""
-
-
-@dataclass(frozen=True)
-class Ask:
-    """Open a case."""
-
-    reason: CaseReason
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Nothing before that time; then decide again."""
-
-    until: datetime
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """Nothing for the machine: it is done, or a person is asked."""
-
-
-@dataclass(frozen=True)
-class ConcludeVerified:
-    """Nothing can be read beyond the receipt: the step ends with what is known."""
-
-
-Action = Prepare | Start | Inspect | Verify | ConcludeVerified | ConcludeFailed | Ask | Wait | Nothing
 
 
 def next_action(facts: StepFacts, contract: Contract, policy: Policy, now: datetime) -> Action:

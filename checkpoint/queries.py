@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, TextField
-from django.db.models.functions import Cast, Left
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models.functions import Left
 
 from checkpoint.errors import NotFound
 from checkpoint.models import Approval, Artifact, Attempt, AuditEntry, Case, Evidence, Step, Waiver, Workflow
@@ -23,7 +21,6 @@ from checkpoint.states import (
     CaseReason,
     CaseRule,
     CaseStatus,
-    Standing,
     StepStatus,
 )
 
@@ -36,27 +33,6 @@ AUDIT_SHOWN = 50
 PREVIEW = 600
 COUNT_LIMIT = 100
 
-_ID_TAIL = re.compile(r"[0-9a-f-]{4,36}", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class WorkflowFilter:
-    """What a list of workflows is narrowed to; empty members narrow nothing.
-
-    Attributes:
-        team: a team's slug.
-        asked: only workflows about which a question is open.
-        reference: what its caller calls it.
-        search: part of the goal or kind, or the end of an id.
-    """
-
-    status: str = ""
-    kind: str = ""
-    team: str = ""
-    asked: bool = False
-    search: str = ""
-    reference: str = ""
-
 
 @dataclass(frozen=True)
 class Page[T]:
@@ -64,21 +40,6 @@ class Page[T]:
 
     rows: Sequence[T]
     following: UUID | None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How many of a workflow's steps are verified, and on what.
-
-    Attributes:
-        unread: verified steps that stand on a receipt or a person's word, because nothing could read the outcome.
-        waived: steps without which the plan went on; where there are any, the result is a partial one.
-    """
-
-    verified: int = 0
-    total: int = 0
-    unread: int = 0
-    waived: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,81 +57,16 @@ class CaseGroup:
         return CASE_RULES[CaseReason(self.reason)]
 
 
-def workflow_page(person: Person, narrowed: WorkflowFilter, *, before: UUID | None = None) -> Page[Workflow]:
-    """The newest workflows that the person sees, older than `before`. Each has `goal_preview`, `asked`, `partial`."""
-    found = _narrow(workflows_visible_to(person), narrowed)
-    if before is not None:
-        found = found.filter(id__lt=before)
-    rows = list(
-        found.select_related("team", "submitted_by")
-        .defer("goal", "constraints", "input")
-        .annotate(goal_preview=Left("goal", PREVIEW), asked=_asked(), partial=_partial())
-        .order_by("-id")[: PAGE_SIZE + 1]
-    )
-    more = len(rows) > PAGE_SIZE
-    return Page(rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if more else None)
-
-
-def _narrow(found: QuerySet[Workflow], narrowed: WorkflowFilter) -> QuerySet[Workflow]:
-    exact = {"status": narrowed.status, "kind": narrowed.kind, "team__slug": narrowed.team}
-    exact["reference"] = narrowed.reference
-    found = found.filter(**{name: value for name, value in exact.items() if value})
-    if narrowed.asked:
-        found = found.filter(_asked())
-    return _search(found, narrowed.search.strip().lstrip("…"))
-
-
-def _partial() -> Exists:
+def partial_result() -> Exists:
     """Whether the plan went on without some of its steps."""
     return Exists(Waiver.objects.filter(step__workflow=OuterRef("pk")))
-
-
-def _asked() -> Q:
-    """Whether people are asked something about the workflow: a case, or a request for approval."""
-    cases = Case.objects.filter(workflow=OuterRef("pk"), status=CaseStatus.OPEN)
-    requests = Approval.objects.filter(workflow=OuterRef("pk"), status=ApprovalStatus.PENDING)
-    return Q(Exists(cases)) | Q(Exists(requests))
-
-
-def _search(found: QuerySet[Workflow], words: str) -> QuerySet[Workflow]:
-    if not words:
-        return found
-    with suppress(ValueError):
-        return found.filter(pk=UUID(words))
-    matches = Q(goal__icontains=words) | Q(kind__icontains=words)
-    if _ID_TAIL.fullmatch(words):
-        matches |= Q(id_text__endswith=words.lower())
-    return found.alias(id_text=Cast("id", TextField())).filter(matches)
-
-
-def progress_of(workflows: Iterable[Workflow]) -> dict[UUID, Progress]:
-    """Each workflow's progress, in one query."""
-    verified = Q(status=StepStatus.VERIFIED)
-    counted = (
-        Step.objects.filter(workflow__in=[workflow.pk for workflow in workflows])
-        .values_list("workflow_id")
-        .order_by()
-        .annotate(
-            verified=Count("id", filter=verified),
-            total=Count("id", filter=~Q(status=StepStatus.SUPERSEDED)),
-            unread=Count("id", filter=verified & ~Q(standing=Standing.VERIFIED)),
-            waived=Count("waiver"),
-        )
-    )
-    return {workflow_id: Progress(*counts) for workflow_id, *counts in counted}
-
-
-def kinds_visible_to(person: Person) -> list[str]:
-    """Kinds among the newest workflows that the person sees, for a filter's suggestions."""
-    newest = workflows_visible_to(person).order_by("-id").values_list("kind", flat=True)[:1000]
-    return sorted(set(newest))
 
 
 def visible_workflow(person: Person, workflow_id: UUID) -> Workflow:
     """One workflow with its goal and whether it is `partial`; its input stays behind. Raises NotFound."""
     found = workflows_visible_to(person).select_related("team", "policy_version", "submitted_by").defer("input")
     try:
-        return found.annotate(partial=_partial()).get(pk=workflow_id)
+        return found.annotate(partial=partial_result()).get(pk=workflow_id)
     except Workflow.DoesNotExist:
         raise NotFound(f"There is no workflow {workflow_id} that you may see.") from None
 

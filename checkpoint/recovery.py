@@ -15,6 +15,7 @@ from typing import Any
 from checkpoint.errors import DecisionNotAllowed, SubmissionInvalid
 from checkpoint.gates import step_rulings
 from checkpoint.models import Case, Ending, Evidence, EvidenceKind, PolicyVersion, ToolVersion
+from checkpoint.outcomes import Facts
 from checkpoint.planning import argument_schemas
 from checkpoint.rows import attempt_log, evidence_log, workflow_rows
 from checkpoint.rows.attempt_log import AttemptRow
@@ -23,7 +24,6 @@ from checkpoint.states import CaseReason, Decision, Standing, StepStatus
 from checkpoint.transactions import require_transaction
 from checkpoint.transitions import Changes, overrule
 from checkpoint.turns import human_tasks, pinned, verdicts
-from checkpoint.turns.outcomes import Facts
 
 FOUND_OTHER = ("found_other", "conflict")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from checkpoint.contracts import Variant
+from checkpoint.outcomes import Receipt
 from checkpoint.planning.argument_schemas import closed, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import Receipt
 from workers.registry import Call, Deadline
 from workers.tools.http_arguments import HttpArguments
 from workers.tools.http_providers import AllowList, Provider, load

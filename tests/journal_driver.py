@@ -15,10 +15,10 @@ from approvals.models import Decision
 from checkpoint import journal, leases
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.models import Activity, Case, Step, WorkerProcess, Workflow
+from checkpoint.outcomes import Outcome
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import Declaration
 from checkpoint.turns.calls import Claim, Report, Worker
-from checkpoint.turns.outcomes import Outcome
 from tests.submissions import INVOICE_SCHEMA, document, plan_of, published, submit_plan
 
 DEADLINE, SETTLE = 30.0, 5.0

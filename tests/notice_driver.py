@@ -15,9 +15,9 @@ from approvals.notifying.notice_rules import ChannelFormat, NoticeKind
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Contract, Variant
 from checkpoint.models import Case, Team, Workflow
+from checkpoint.outcomes import OutcomeUnknown, Receipt
 from checkpoint.planning.plan_steps import PublishedTool
 from checkpoint.tool_versions import Declaration, newest_tools
-from checkpoint.turns.outcomes import OutcomeUnknown, Receipt
 from checkpoint.workflows import submit
 from tests import factories
 from tests.journal_driver import KEYED, OPAQUE, JournalDriver, effect

@@ -13,10 +13,10 @@ from checkpoint import audit, workflows
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
 from checkpoint.explaining import endings
 from checkpoint.models import AuditEntry, Step, Workflow
+from checkpoint.outcomes import OutcomeUnknown, Receipt, Visible
 from checkpoint.people import Actor
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import StepStatus, WorkflowStatus
-from checkpoint.turns.outcomes import OutcomeUnknown, Receipt, Visible
 from tests import factories
 from tests.case_driver import at_once, command, raised
 from tests.console_driver import HTMX, Forms, signed_in

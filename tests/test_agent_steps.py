@@ -12,10 +12,10 @@ from django.db import connection
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.models import Activity, Attempt, AuditEntry, Case, Evidence, Step, ToolVersion, Workflow
+from checkpoint.outcomes import Found, Receipt, Visible
 from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import Declaration, publish_tools
-from checkpoint.turns.outcomes import Found, Receipt, Visible
 from tests import approval_driver, factories
 from tests.agent_driver import TOOL, Agent, bot, register
 from tests.api_driver import Api

@@ -12,12 +12,12 @@ from django.contrib.auth.models import User
 from checkpoint.appending import append, seal
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound, PlanSealed, SubmissionInvalid
 from checkpoint.models import AuditEntry, Case, Step, Workflow
+from checkpoint.outcomes import Receipt
 from checkpoint.planning.documents import Document
 from checkpoint.resuming import resume
 from checkpoint.states import CaseReason, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import newest_tools
-from checkpoint.turns.outcomes import Receipt
 from checkpoint.workflows import abandon
 from tests import approval_driver, factories
 from tests.api_driver import Api

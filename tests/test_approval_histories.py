@@ -14,6 +14,7 @@ from checkpoint.clock import now
 from checkpoint.edits import EDITABLE
 from checkpoint.errors import CheckpointError
 from checkpoint.models import Approval, Attempt, Case, Step, Workflow
+from checkpoint.outcomes import OutcomeUnknown, Receipt, Refused
 from checkpoint.rows import workflow_rows
 from checkpoint.states import (
     CASE_RULES,
@@ -29,7 +30,6 @@ from checkpoint.states import (
 )
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.turns.calls import Claim
-from checkpoint.turns.outcomes import OutcomeUnknown, Receipt, Refused
 from tests import factories
 from tests.approval_driver import answer, approver, in_force
 from tests.journal_driver import KEYED, QUERYABLE, JournalDriver, effect, submit

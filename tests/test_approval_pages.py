@@ -11,8 +11,8 @@ from django.test import Client
 from approvals.models import Decision
 from checkpoint import clock
 from checkpoint.models import Approval, AuditEntry
+from checkpoint.outcomes import Receipt
 from checkpoint.states import ApprovalStatus, StepStatus, WorkflowStatus
-from checkpoint.turns.outcomes import Receipt
 from tests import factories
 from tests.approval_driver import answer, approver, ask, in_force, pending, requested, status
 from tests.console_driver import HTMX, answers, signed_in

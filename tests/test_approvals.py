@@ -16,13 +16,13 @@ from checkpoint import clock, transitions
 from checkpoint.errors import ApprovalClosed, Conflict, Forbidden, NotFound, StaleView
 from checkpoint.gates.rulings import ApprovalRule, OnTimeout
 from checkpoint.models import Approval, AuditEntry, PolicyVersion, Workflow
+from checkpoint.outcomes import Receipt, Refused, Visible
 from checkpoint.people import ENGINE
 from checkpoint.rows import step_rows
 from checkpoint.states import ApprovalStatus, CaseReason, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.transactions import one_transaction
 from checkpoint.turns.calls import Claim, Report
-from checkpoint.turns.outcomes import Receipt, Refused, Visible
 from checkpoint.turns.verdicts import conclude_verified
 from checkpoint.workflows import abandon
 from tests import factories

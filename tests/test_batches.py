@@ -10,9 +10,9 @@ import pytest
 from approvals.notifying import letter_contents
 from checkpoint.explaining import waiting
 from checkpoint.models import AuditEntry, Case, PolicyVersion, Step, Waiver, Workflow
+from checkpoint.outcomes import Outcome, OutcomeUnknown, Receipt, Refused
 from checkpoint.states import CaseReason, Decision, StepStatus, WorkflowStatus
 from checkpoint.turns.calls import Claim, Report
-from checkpoint.turns.outcomes import Outcome, OutcomeUnknown, Receipt, Refused
 from tests import factories
 from tests.api_driver import Api
 from tests.approval_driver import in_force, status

@@ -10,8 +10,8 @@ import pytest
 
 from checkpoint.contracts import RecoveryClass
 from checkpoint.models import Artifact, Workflow
+from checkpoint.outcomes import ARTIFACT_MISMATCH, NotApplied, Refused
 from checkpoint.states import CaseReason, Decision, StepStatus, WorkflowStatus
-from checkpoint.turns.outcomes import ARTIFACT_MISMATCH, NotApplied, Refused
 from tests import journal_driver as journal
 from tests import submissions as driver
 from tests.http_driver import call

@@ -12,9 +12,9 @@ from approvals.casework import assignments, snoozes
 from approvals.models import Attachment, Comment, Escalation, Signature
 from checkpoint.contracts import Contract, RecoveryClass
 from checkpoint.models import AuditEntry, Case
+from checkpoint.outcomes import Outcome, OutcomeUnknown, Visible
 from checkpoint.short_ids import short
 from checkpoint.states import CaseStatus
-from checkpoint.turns.outcomes import Outcome, OutcomeUnknown, Visible
 from tests import factories
 from tests.case_driver import command, put_in_force, stranger, worker
 from tests.journal_driver import OPAQUE, JournalDriver, case, contract, submit

@@ -12,10 +12,10 @@ from approvals.decisions import decide
 from approvals.models import Decision, Signature
 from checkpoint import audit, workflows
 from checkpoint.models import Approval, Case, Step, Workflow
+from checkpoint.outcomes import OutcomeUnknown, Receipt, Refused
 from checkpoint.people import Actor
 from checkpoint.states import ApprovalStatus, CaseReason, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
-from checkpoint.turns.outcomes import OutcomeUnknown, Receipt, Refused
 from tests import factories
 from tests.case_driver import put_in_force, worker
 from tests.journal_driver import OPAQUE, JournalDriver, answer, case, step, submit

@@ -21,8 +21,8 @@ from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
 from checkpoint.models import Artifact
+from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Pending, Visible
 from checkpoint.planning.argument_schemas import closed, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Pending, Visible
 from tests import submissions
 from tests.http_driver import call
 from tests.sandbox_driver import wait_for

@@ -17,12 +17,12 @@ from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversib
 from checkpoint.errors import ActionIncomplete, CompensationRefused, Forbidden, NotFound, StaleView, SubmissionInvalid
 from checkpoint.explaining.explanations import explain
 from checkpoint.models import AuditEntry, Case, Step, Workflow
+from checkpoint.outcomes import OutcomeUnknown, Receipt, Refused
 from checkpoint.people import Actor
 from checkpoint.rows.workflow_records import load
 from checkpoint.states import CaseReason, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import Declaration
-from checkpoint.turns.outcomes import OutcomeUnknown, Receipt, Refused
 from tests import factories, flush
 from tests.approval_driver import in_force, pending
 from tests.case_driver import at_once, raised

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoint.contracts import Contract, RecoveryClass, Reversibility
-from checkpoint.decide import (
+from checkpoint.actions import (
     Action,
     Ask,
     AttemptFacts,
@@ -24,19 +23,18 @@ from checkpoint.decide import (
     ConcludeVerified,
     Inspect,
     Nothing,
-    Policy,
     Prepare,
     Start,
     StepFacts,
     Verify,
     Wait,
-    after_inspection,
-    after_invisible,
-    next_action,
 )
+from checkpoint.budgets import Policy
+from checkpoint.contracts import Contract, RecoveryClass, Reversibility
+from checkpoint.decide import after_inspection, after_invisible, next_action
 from checkpoint.gates.jitter import share_of
+from checkpoint.outcomes import Absent, Found, Inconclusive, Inspection, Pending, Receipt
 from checkpoint.states import STEP_TERMINAL, CaseReason, StepStatus
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, Inspection, Pending, Receipt
 
 S = StepStatus
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)

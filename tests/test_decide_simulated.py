@@ -13,23 +13,22 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from checkpoint.contracts import Contract, RecoveryClass, Reversibility
-from checkpoint.decide import (
+from checkpoint.actions import (
     Action,
     Ask,
     AttemptFacts,
     ConcludeCommitted,
     ConcludeFailed,
     Inspect,
-    Policy,
     Start,
     StepFacts,
     Wait,
-    after_inspection,
-    next_action,
 )
+from checkpoint.budgets import Policy
+from checkpoint.contracts import Contract, RecoveryClass, Reversibility
+from checkpoint.decide import after_inspection, next_action
+from checkpoint.outcomes import Absent, Found, Inconclusive, Inspection, Receipt
 from checkpoint.states import StepStatus
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, Inspection, Receipt
 
 BEGIN = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 DEADLINE, SETTLE = 10, 5

@@ -8,12 +8,12 @@ from checkpoint import resuming, workflows
 from checkpoint.contracts import Contract, Variant
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, Forbidden, NotFound
 from checkpoint.models import Activity, Approval, AuditEntry, Case, Workflow
+from checkpoint.outcomes import Absent, Receipt
 from checkpoint.people import Actor
 from checkpoint.short_ids import short
 from checkpoint.states import ApprovalStatus, CaseReason, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import Declaration
-from checkpoint.turns.outcomes import Absent, Receipt
 from tests import factories
 from tests.approval_driver import answer as answer_request
 from tests.approval_driver import approver, in_force, pending, status

@@ -21,11 +21,11 @@ from checkpoint.errors import (
     SubmissionInvalid,
 )
 from checkpoint.models import Approval, Attempt, AuditEntry, Case, Intent, Step, Workflow
+from checkpoint.outcomes import Receipt, Refused
 from checkpoint.planning.documents import Document
-from checkpoint.queries import progress_of
 from checkpoint.states import ApprovalStatus, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
-from checkpoint.turns.outcomes import Receipt, Refused
+from checkpoint.workflow_lists import progress_of
 from tests import factories
 from tests.approval_driver import answer, approver, ask, pending, requested, status
 from tests.console_driver import answers, signed_in

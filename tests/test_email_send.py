@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Receipt, Visible
 from checkpoint.planning.argument_schemas import closed, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Receipt, Visible
 from tests.http_driver import call
 from tests.mail_servers import (
     PASSWORD,

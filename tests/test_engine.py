@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict
 from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.models import AuditEntry, Step, WorkerProcess, Workflow
+from checkpoint.outcomes import Absent, Inspection, NotApplied, Receipt, Verification, Visible
 from checkpoint.states import StepStatus, WorkflowStatus
 from checkpoint.tool_versions import newest_tools
-from checkpoint.turns.outcomes import Absent, Inspection, NotApplied, Receipt, Verification, Visible
 from tests.submissions import document, plan_of, submit_plan
 from workers import publishing
 from workers.engine import Engine

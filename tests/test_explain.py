@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from checkpoint.actions import AttemptFacts, StepFacts
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
-from checkpoint.decide import AttemptFacts, Policy, StepFacts, next_action
+from checkpoint.decide import next_action
 from checkpoint.explaining.explanations import Explanation, StepExplanation, explain
 from checkpoint.explaining.outlook import outlook
 from checkpoint.models import Attempt, Case, Ending, Evidence, Step, ToolVersion, Workflow

@@ -16,8 +16,8 @@ import pytest
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Receipt, Visible
 from checkpoint.planning.argument_schemas import prepare_arguments, template_faults
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Receipt, Visible
 from tests.http_driver import call
 from workers.publishing import declaration
 from workers.registry import Call

@@ -18,8 +18,8 @@ import pytest
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass, Reversibility
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import ARTIFACT_MISMATCH, Absent, Found, Inconclusive, NotApplied, NotVisible, Visible
 from checkpoint.planning.argument_schemas import closed, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import ARTIFACT_MISMATCH, Absent, Found, Inconclusive, NotApplied, NotVisible, Visible
 from tests import submissions
 from tests.http_driver import call
 from tests.test_artifacts import BYTES, SHA256, files, folder, kept

@@ -11,10 +11,10 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkpoint.models import Activity
+from checkpoint.outcomes import Receipt, Refused
 from checkpoint.rows.evidence_log import FACTS_LIMIT
 from checkpoint.turns.calls import Claim, Report
 from checkpoint.turns.flight_records import FlightRecord, Phase
-from checkpoint.turns.outcomes import Receipt, Refused
 from workers import flight_file, flight_recorder, flight_recovery
 from workers.boot import boot_id
 from workers.flight_file import Damaged, Owner

@@ -16,11 +16,11 @@ from pytest_django.fixtures import Settings
 from checkpoint import leases
 from checkpoint.explaining.questions import Cut
 from checkpoint.models import Activity, AuditEntry, Case, Evidence, Workflow
+from checkpoint.outcomes import ARTIFACT_MISMATCH, Receipt, Refused
 from checkpoint.rows.attempt_log import WAIT_FOR_WORD
 from checkpoint.states import CaseReason, CaseStatus, Decision, StepStatus
 from checkpoint.turns.calls import Claim
 from checkpoint.turns.flight_records import HOW, FlightRecord, Phase, hear
-from checkpoint.turns.outcomes import ARTIFACT_MISMATCH, Receipt, Refused
 from tests.journal_driver import DEADLINE, OPAQUE, QUERYABLE, JournalDriver, answer, case, step, submit
 from tests.time_driver import MovableTime
 from workers import boot, flight_file, flight_recorder, flight_recovery

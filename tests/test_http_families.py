@@ -10,7 +10,7 @@ import pytest
 
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, NotApplied, Visible
+from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, Visible
 from tests.http_driver import arguments, call, committed, tool, tool_from, variant_for
 from tests.odd_provider import OddProvider, answer
 from tests.sandbox_driver import SandboxProcess

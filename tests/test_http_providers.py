@@ -12,8 +12,8 @@ import pytest
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass, Reversibility
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import Inconclusive, NotApplied
 from checkpoint.planning.argument_schemas import check_schema
-from checkpoint.turns.outcomes import Inconclusive, NotApplied
 from tests.http_driver import SCHEMA, arguments, call, tool, variant_for
 from tests.odd_provider import OddProvider, answer
 from workers.tools.http_providers import ProvidersFileInvalid, load

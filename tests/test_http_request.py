@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkpoint.errors import ArgumentsInvalid
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     ARTIFACT_MISMATCH,
     Absent,
     Found,

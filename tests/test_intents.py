@@ -17,13 +17,13 @@ from checkpoint.contracts import Contract, Variant
 from checkpoint.errors import CheckpointError, EditRefused, SubmissionInvalid
 from checkpoint.explaining.explanations import explain
 from checkpoint.models import Attempt, Case, Evidence, Intent, Step, Team, Workflow
+from checkpoint.outcomes import NotVisible, OutcomeUnknown, Receipt, Refused, Visible
 from checkpoint.people import Actor
 from checkpoint.rows.workflow_records import load
 from checkpoint.states import CaseReason, CaseStatus, StepStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.tool_versions import Declaration, newest_tools
 from checkpoint.turns.calls import Claim
-from checkpoint.turns.outcomes import NotVisible, OutcomeUnknown, Receipt, Refused, Visible
 from tests import factories, flush
 from tests.approval_driver import ask, in_force, pending
 from tests.console_driver import signed_in

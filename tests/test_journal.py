@@ -15,12 +15,7 @@ from checkpoint.errors import ValueNotCanonical
 from checkpoint.explaining.explanations import explain
 from checkpoint.gates.jitter import share_of
 from checkpoint.models import Activity, Attempt, AuditEntry, Case, Evidence, Intent, Workflow
-from checkpoint.rows.attempt_log import WAIT_FOR_WORD
-from checkpoint.rows.workflow_records import load
-from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
-from checkpoint.states import Decision as DecisionKind
-from checkpoint.turns.calls import Claim
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Found,
     Inconclusive,
@@ -31,6 +26,11 @@ from checkpoint.turns.outcomes import (
     Refused,
     Visible,
 )
+from checkpoint.rows.attempt_log import WAIT_FOR_WORD
+from checkpoint.rows.workflow_records import load
+from checkpoint.states import CaseReason, CaseStatus, Standing, StepStatus, WorkflowStatus
+from checkpoint.states import Decision as DecisionKind
+from checkpoint.turns.calls import Claim
 from tests import flush
 from tests.approval_driver import in_force
 from tests.journal_driver import (

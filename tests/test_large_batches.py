@@ -17,9 +17,9 @@ from approvals.models import BulkItem, BulkJob
 from approvals.models import Decision as DecisionRow
 from checkpoint import queries
 from checkpoint.models import Case, Step, ToolVersion, Workflow
+from checkpoint.outcomes import Outcome, OutcomeUnknown, Receipt, Refused
 from checkpoint.states import CaseReason, Decision, StepStatus
 from checkpoint.turns.calls import Report
-from checkpoint.turns.outcomes import Outcome, OutcomeUnknown, Receipt, Refused
 from tests import bulk_driver, factories
 from tests.api_driver import Api
 from tests.approval_driver import in_force

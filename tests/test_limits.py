@@ -17,11 +17,11 @@ from checkpoint.config.embedded_postgres import Addresses
 from checkpoint.contracts import Variant
 from checkpoint.gates import limiting
 from checkpoint.models import Activity, Approval, Attempt, Limit, Step, Workflow
+from checkpoint.outcomes import OutcomeUnknown, Receipt
 from checkpoint.rows import limit_rows, statements
 from checkpoint.states import StepStatus, WorkflowStatus
 from checkpoint.tool_versions import Declaration
 from checkpoint.turns.calls import Claim, Report
-from checkpoint.turns.outcomes import OutcomeUnknown, Receipt
 from tests.approval_driver import answer, approver, in_force, pending
 from tests.journal_driver import KEYED, OPAQUE, READ_ONLY, JournalDriver, effect, submit
 from tests.sandbox_driver import wait_for

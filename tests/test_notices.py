@@ -17,10 +17,10 @@ from approvals.notifying.notice_rules import NoticeKind, NoticeState
 from checkpoint import clock
 from checkpoint.errors import Conflict, StaleView
 from checkpoint.models import Case
+from checkpoint.outcomes import OutcomeUnknown
 from checkpoint.rows.announcements import Announcement, announced
 from checkpoint.states import Decision as DecisionKind
 from checkpoint.states import WorkflowStatus
-from checkpoint.turns.outcomes import OutcomeUnknown
 from tests import factories
 from tests.journal_driver import KEYED, JournalDriver, answer
 from tests.notice_driver import approver, asked, channel, completed, default_team, person, requested, told

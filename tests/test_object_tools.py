@@ -11,8 +11,8 @@ import pytest
 
 from checkpoint.contracts import RecoveryClass, Reversibility
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Receipt, Visible
 from checkpoint.planning.argument_schemas import closed, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Receipt, Visible
 from tests.case_driver import at_once, raised
 from tests.http_driver import call as call_with
 from tests.http_driver import committed

@@ -13,8 +13,8 @@ import pytest
 
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import NotApplied, Unanswered
 from checkpoint.planning.argument_schemas import closed, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import NotApplied, Unanswered
 from tests.broker_driver import EXCHANGE, PASSWORD, STREAM, RabbitMqServer, Valkey
 from tests.http_driver import call
 from tests.notice_receivers import Receiver, free_port, silent_server

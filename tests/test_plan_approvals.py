@@ -10,9 +10,9 @@ from django.db import IntegrityError
 from approvals.withdrawals import withdraw
 from checkpoint.errors import ApprovalClosed, StaleView
 from checkpoint.models import Approval, AuditEntry, Workflow
+from checkpoint.outcomes import Receipt
 from checkpoint.states import ApprovalStatus, WorkflowStatus
 from checkpoint.states import Decision as DecisionKind
-from checkpoint.turns.outcomes import Receipt
 from tests import factories
 from tests.approval_driver import answer, approver, ask, in_force, pending, requested, status
 from tests.journal_driver import KEYED, JournalDriver, effect, submit

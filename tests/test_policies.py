@@ -26,9 +26,9 @@ from approvals.rules.policy_documents import in_todays_form, read_policy, stored
 from approvals.rules.policy_errors import PolicyInvalid
 from approvals.rules.policy_schema import SCHEMA
 from approvals.rules.policy_words import approval_in_words, differences
+from checkpoint.budgets import Policy
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 from checkpoint.states import CASE_RULES, CaseReason, Decision
 from tests.policies_driver import CAREFUL, document, faults, step
 

@@ -10,10 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals.inbox.review_queue import queue
-from checkpoint import queries
+from checkpoint import queries, workflow_lists
 from checkpoint.models import Case, Workflow
-from checkpoint.queries import WorkflowFilter, workflow_page
 from checkpoint.states import StepStatus
+from checkpoint.workflow_lists import WorkflowFilter, workflow_page
 from tests import factories
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -66,7 +66,7 @@ def test_progress_tells_what_was_read_from_what_only_stands_on_a_word() -> None:
     unread = factories.step(workflow, StepStatus.COMMITTED)
     factories.move(unread, StepStatus.VERIFIED, standing="attested")
     factories.step(workflow)
-    assert queries.progress_of([workflow])[workflow.pk] == queries.Progress(verified=2, total=3, unread=1)
+    assert workflow_lists.progress_of([workflow])[workflow.pk] == workflow_lists.Progress(verified=2, total=3, unread=1)
 
 
 def test_lists_take_few_statements_and_no_payloads() -> None:
@@ -78,7 +78,7 @@ def test_lists_take_few_statements_and_no_payloads() -> None:
     def read() -> None:
         rows = workflow_page(auditor, WorkflowFilter()).rows
         assert [(row.status, row.team.name) for row in rows] == [("needs_review", "Billing")] * 3
-        assert len(queries.progress_of(rows)) == 3
+        assert len(workflow_lists.progress_of(rows)) == 3
         assert [case.step.status for case in queue(auditor).rows] == ["uncertain"] * 3
 
     sql = statements(read)

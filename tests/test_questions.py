@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from checkpoint.actions import AttemptFacts
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility
-from checkpoint.decide import AttemptFacts
 from checkpoint.explaining.questions import Cut, Subject, ask
 from checkpoint.states import CaseReason
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import modify_settings
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from tests.example_app import tools as example_tools
 from workers.registry import Deadline, Tool, ToolInvalid, ToolNameTaken, discover
 

@@ -14,9 +14,9 @@ from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.contracts import EVERY_FACT, RecoveryClass
 from checkpoint.errors import ActionIncomplete, BudgetTooSmall
 from checkpoint.models import AuditEntry, ResumePacket, Team, Workflow
+from checkpoint.outcomes import Receipt, Refused, Visible
 from checkpoint.planning.plans import LARGEST_CONSTRAINTS, LARGEST_GOAL, MOST_CONSTRAINTS
 from checkpoint.states import CaseReason, StepStatus
-from checkpoint.turns.outcomes import Receipt, Refused, Visible
 from tests import factories
 from tests import submissions as driver
 from tests.api_driver import Api

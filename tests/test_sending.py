@@ -14,9 +14,9 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkpoint.models import Activity
+from checkpoint.outcomes import NotApplied, Outcome, OutcomeUnknown, Receipt
 from checkpoint.turns.calls import Claim
 from checkpoint.turns.flight_records import FlightRecord, Phase
-from checkpoint.turns.outcomes import NotApplied, Outcome, OutcomeUnknown, Receipt
 from tests import test_file_write as files
 from tests.http_driver import arguments, call, tool
 from tests.odd_provider import OddProvider, Received, answer

@@ -12,8 +12,8 @@ import pytest
 
 from checkpoint.contracts import RecoveryClass
 from checkpoint.errors import ArgumentsInvalid
+from checkpoint.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Pending, Visible
 from checkpoint.planning.argument_schemas import match_variant
-from checkpoint.turns.outcomes import Absent, Found, Inconclusive, NotApplied, NotVisible, Pending, Visible
 from tests.http_driver import call, committed
 from tests.sandbox_driver import wait_for
 from tests.sql_driver import Shop, Wire, arguments

@@ -11,8 +11,8 @@ from django.db import DatabaseError, connection
 from django.db.models import F
 
 from checkpoint import audit, doorbell
+from checkpoint.budgets import Policy
 from checkpoint.canonical import canonical, idempotency_key, sha256_hex
-from checkpoint.decide import Policy
 from checkpoint.errors import SubmissionInvalid
 from checkpoint.models import AuditEntry, Intent, PolicyVersion, Step, Team, ToolVersion, Workflow
 from checkpoint.states import StepStatus, WorkflowStatus

@@ -10,11 +10,11 @@ import pytest
 from checkpoint.errors import ArgumentsInvalid
 from checkpoint.explaining.explanations import explain
 from checkpoint.models import AuditEntry, Evidence, Workflow
+from checkpoint.outcomes import Receipt
 from checkpoint.people import Actor
 from checkpoint.planning.argument_schemas import closed, prepare_arguments
 from checkpoint.rows.workflow_records import load
 from checkpoint.states import StepStatus, WorkflowStatus
-from checkpoint.turns.outcomes import Receipt
 from checkpoint.workflows import abandon
 from tests.journal_driver import JournalDriver, step
 from tests.submissions import document, plan_of, published, submit_plan

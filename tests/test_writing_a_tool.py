@@ -15,8 +15,8 @@ import pytest
 
 from checkpoint.config.environment import BASE_DIR
 from checkpoint.contracts import RecoveryClass
+from checkpoint.outcomes import Absent, Found, NotApplied, NotVisible, Visible
 from checkpoint.planning.argument_schemas import check_schema, match_variant, prepare_arguments
-from checkpoint.turns.outcomes import Absent, Found, NotApplied, NotVisible, Visible
 from tests.http_driver import call
 from tests.test_registry import install
 from workers.publishing import declaration

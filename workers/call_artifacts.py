@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from checkpoint import artifacts
 from checkpoint.errors import ArtifactMismatch
 from checkpoint.models import Artifact
+from checkpoint.outcomes import ARTIFACT_MISMATCH, NotApplied
 from checkpoint.people import ENGINE
-from checkpoint.turns.outcomes import ARTIFACT_MISMATCH, NotApplied
 
 _PREFIX = "sha256:"
 _WORDS = 'an artifact\'s hash, "sha256:" and 64 hexadecimal digits, as `manage.py artifact put` prints it'

@@ -14,9 +14,9 @@ from hashlib import blake2b
 import orjson
 
 from checkpoint.canonical import check
+from checkpoint.outcomes import Facts, Receipt, Refused
 from checkpoint.rows.evidence_log import bounded
 from checkpoint.turns.flight_records import FlightRecord, Phase
-from checkpoint.turns.outcomes import Facts, Receipt, Refused
 
 PAGE = 4096
 # Facts of 16 KiB, which is what the record keeps, fit with an operation id and a little room.

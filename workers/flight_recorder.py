@@ -18,9 +18,9 @@ from pathlib import Path
 from django.conf import settings
 
 from checkpoint.models import Activity
+from checkpoint.outcomes import Receipt, Refused
 from checkpoint.turns.calls import Claim, Report
 from checkpoint.turns.flight_records import Phase
-from checkpoint.turns.outcomes import Receipt, Refused
 from workers import flight_file
 from workers.boot import boot_id
 

@@ -14,8 +14,7 @@ from pydantic import BaseModel, ValidationError
 from checkpoint import crash_points
 from checkpoint.canonical import check
 from checkpoint.models import Activity
-from checkpoint.turns.calls import Claim
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Found,
     Inconclusive,
@@ -31,6 +30,7 @@ from checkpoint.turns.outcomes import (
     Verification,
     Visible,
 )
+from checkpoint.turns.calls import Claim
 from workers.flight_recorder import Slot
 from workers.registry import Call, Deadline, Tool, reports_sending
 

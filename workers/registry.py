@@ -20,7 +20,7 @@ from django.apps import apps
 from pydantic import BaseModel
 
 from checkpoint.contracts import Variant
-from checkpoint.turns.outcomes import Facts, Inspection, NotApplied, Receipt, Verification
+from checkpoint.outcomes import Facts, Inspection, NotApplied, Receipt, Verification
 
 if TYPE_CHECKING:
     from workers.call_artifacts import CallArtifacts

@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import hmac
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 
 SECRET_PREFIX = "whsec_"
 

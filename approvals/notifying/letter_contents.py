@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from approvals.models import Decision
 from approvals.notifying.notice_rules import NoticeKind
-from checkpoint import queries
+from checkpoint import workflow_lists
 from checkpoint.contracts import Reversibility
 from checkpoint.gates.rulings import ApprovalRule
 from checkpoint.models import Approval, Case, Step, Workflow
@@ -111,7 +111,7 @@ def about_approval(approval: Approval, kind: NoticeKind) -> Content:
 
 def about_end(workflow: Workflow) -> Content:
     """How a workflow ended. Nothing is called completed before it is verified."""
-    progress = queries.progress_of([workflow]).get(workflow.pk, queries.Progress())
+    progress = workflow_lists.progress_of([workflow]).get(workflow.pk, workflow_lists.Progress())
     if workflow.status == WorkflowStatus.COMPLETED:
         opening = _done(progress)
         if progress.unread:
@@ -138,7 +138,7 @@ def about_end(workflow: Workflow) -> Content:
     )
 
 
-def _done(progress: queries.Progress) -> str:
+def _done(progress: workflow_lists.Progress) -> str:
     if not progress.waived:
         return "Every step of the workflow that you submitted is verified."
     return (

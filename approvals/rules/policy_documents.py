@@ -14,8 +14,8 @@ from approvals.rules.conditions import compile_condition
 from approvals.rules.policy_errors import PolicyInvalid
 from approvals.rules.policy_schema import NO_APPROVAL, SCHEMA
 from approvals.rules.policy_words import words_of
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 from checkpoint.errors import Fault
 from checkpoint.gates.rulings import DecisionRule, Decisions, DriftAnswer, OnFailure, OnTimeout, Scope
 from checkpoint.planning.schema_faults import faults_from
@@ -67,7 +67,7 @@ def stored_policy(rules: dict[str, Any]) -> PolicyDocument:
 
 
 def in_todays_form(rules: dict[str, Any]) -> dict[str, Any]:
-    """The stored values. Before policies had rules, a version held nothing but the fields of `decide.Policy`."""
+    """The stored values. Before policies had rules, a version held nothing but the fields of `budgets.Policy`."""
     if not rules.keys() <= set(_BUDGETS):
         listed = rules.get("rules")
         return {**rules, "rules": list(map(_without_distinct, listed))} if isinstance(listed, list) else rules

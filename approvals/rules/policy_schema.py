@@ -6,8 +6,8 @@ from dataclasses import fields
 from enum import StrEnum
 from typing import Any
 
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 from checkpoint.gates.rulings import DriftAnswer, OnFailure, OnTimeout, Scope
 from checkpoint.planning.schema_faults import MUST_BE
 from checkpoint.states import CASE_RULES, Decision

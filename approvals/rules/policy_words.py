@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from approvals.policies import Changes
-from checkpoint.decide import Policy
+from checkpoint.budgets import Policy
 from checkpoint.gates.rulings import (
     ApprovalRule,
     BatchRule,

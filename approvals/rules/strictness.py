@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Reversibility
-from checkpoint.decide import Policy
 from checkpoint.gates.rulings import (
     ApprovalRule,
     BatchRule,

@@ -8,13 +8,13 @@ from uuid import UUID
 from checkpoint.canonical import canonical
 from checkpoint.models import Evidence, EvidenceKind, Step
 from checkpoint.models.step import Activity
+from checkpoint.outcomes import Execution, Receipt, Refused
 from checkpoint.rows import attempt_log, step_rows
 from checkpoint.rows.attempt_log import AttemptRow
 from checkpoint.rows.step_rows import StepRow
 from checkpoint.transitions import Changes
 from checkpoint.turns import pinned, recording
 from checkpoint.turns.calls import Claim, Report
-from checkpoint.turns.outcomes import Execution, Receipt, Refused
 
 
 @dataclass(frozen=True)

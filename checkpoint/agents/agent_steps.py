@@ -20,6 +20,7 @@ from checkpoint.agents import agent_reports, agent_waits
 from checkpoint.agents.agent_reports import Recorded
 from checkpoint.errors import ActionIncomplete, AlreadyEnding, FenceMoved, Forbidden, NotFound, StepNotBegun
 from checkpoint.models import Approval, Attempt, Case, Step, Team, WorkerProcess
+from checkpoint.outcomes import Execution
 from checkpoint.people import Actor
 from checkpoint.permissions import workflows_visible_to
 from checkpoint.rows import step_rows
@@ -29,7 +30,6 @@ from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
 from checkpoint.turns import claiming, pinned
 from checkpoint.turns.calls import Claim, Worker
-from checkpoint.turns.outcomes import Execution
 from checkpoint.workflows import require_right
 
 SHORTEST_LEASE, LONGEST_LEASE = 5.0, 86_400.0  # seconds

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from checkpoint.errors import Fault, SubmissionInvalid
+from checkpoint.outcomes import Execution, OutcomeUnknown, Receipt, Refused
 from checkpoint.planning.documents import Document
 from checkpoint.planning.members import Members, bytes_of
 from checkpoint.rows.evidence_log import FACTS_LIMIT
-from checkpoint.turns.outcomes import Execution, OutcomeUnknown, Receipt, Refused
 
 LONGEST_MESSAGE = 4000  # bytes
 _OUTCOMES = ("receipt", "not_applied", "unknown")

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkpoint import queries, resuming, workflows
+from checkpoint import queries, resuming, workflow_lists, workflows
 from checkpoint.api import paging
 from checkpoint.api.bodies import JsonDocument, YamlDocument, body_of, texts
 from checkpoint.api.replies import Keep, once, reply
@@ -22,10 +22,10 @@ from checkpoint.explaining.explanations import explain
 from checkpoint.kept_replies import Reply
 from checkpoint.models import Scope, Workflow
 from checkpoint.planning.plans import parse_plan
-from checkpoint.queries import WorkflowFilter
 from checkpoint.rows.workflow_records import load
 from checkpoint.states import WorkflowStatus
 from checkpoint.tool_versions import newest_tools
+from checkpoint.workflow_lists import WorkflowFilter
 from checkpoint.workflows import REASON_LIMIT
 
 _LONGEST_SEARCH = 200
@@ -52,7 +52,7 @@ class Workflows(ApiView):
     )
     def get(self, request: Request) -> Response:
         """The newest first."""
-        page = queries.workflow_page(caller(request), _narrowed(request), before=paging.place(request))
+        page = workflow_lists.workflow_page(caller(request), _narrowed(request), before=paging.place(request))
         return paging.answer(request, page, lambda row: WorkflowInList(row, context={"request": request}).data)
 
     @extend_schema(

@@ -11,15 +11,15 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from checkpoint import clock, compensations, permissions, queries, workflows
+from checkpoint import clock, compensations, permissions, queries, workflow_lists, workflows
 from checkpoint.explaining import step_counts
 from checkpoint.explaining.explanations import StepExplanation, explain
 from checkpoint.models import Step, Workflow
 from checkpoint.pages import cursor, page
-from checkpoint.queries import WorkflowFilter
 from checkpoint.rows.workflow_records import Records, budgets_at_front, owners_of
 from checkpoint.states import WORKFLOW_TERMINAL, WorkflowStatus
 from checkpoint.turns import pinned
+from checkpoint.workflow_lists import WorkflowFilter
 
 LONGEST_SEARCH = 200
 
@@ -34,14 +34,14 @@ def home(request: HttpRequest) -> HttpResponse:
 def workflow_list(request: HttpRequest) -> HttpResponse:
     """The newest workflows, narrowed by the address's query."""
     narrowed = _filter(request.GET)
-    found = queries.workflow_page(request.user, narrowed, before=cursor(request, "before"))
+    found = workflow_lists.workflow_page(request.user, narrowed, before=cursor(request, "before"))
     context = {
         "narrowed": narrowed,
         "found": found,
-        "progress": queries.progress_of(found.rows),
+        "progress": workflow_lists.progress_of(found.rows),
         "following": _with(request.GET, before=found.following),
         "teams": permissions.teams_visible_to(request.user),
-        "kinds": partial(queries.kinds_visible_to, request.user),
+        "kinds": partial(workflow_lists.kinds_visible_to, request.user),
         "statuses": list(WorkflowStatus),
     }
     return page(request, "workflows.html", "rows", context)
@@ -136,7 +136,7 @@ def _workflow_context(
         "urgent": urgent,
         "counts": step_counts.of_positions(found.pk, {step.position for step in shown}),
         "undone_by": queries.undone_by(shown),
-        "progress": queries.progress_of([found]).get(found.pk, queries.Progress()),
+        "progress": workflow_lists.progress_of([found]).get(found.pk, workflow_lists.Progress()),
         "groups": queries.open_groups(found),
         "cases": queries.cases_of(found),
         "requests": queries.requests_of(found),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from checkpoint.decide import AttemptFacts, StepFacts
+from checkpoint.actions import AttemptFacts, StepFacts
 from checkpoint.explaining.outlook import Outlook, outlook
 from checkpoint.explaining.step_counts import WAIVED, Counts, PlanCounts, of_steps
 from checkpoint.explaining.tries import budget_in_words

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from checkpoint.contracts import Contract
-from checkpoint.decide import (
+from checkpoint.actions import (
     Action,
     Ask,
     ConcludeFailed,
     ConcludeVerified,
     Inspect,
     Nothing,
-    Policy,
     Prepare,
     Start,
     StepFacts,
     Verify,
     Wait,
-    next_action,
 )
+from checkpoint.budgets import Policy
+from checkpoint.contracts import Contract
+from checkpoint.decide import next_action
 from checkpoint.states import CASE_RULES, STEP_TERMINAL, StepStatus
 
 

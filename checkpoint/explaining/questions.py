@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from checkpoint.actions import AttemptFacts
 from checkpoint.contracts import Contract, RecoveryClass
-from checkpoint.decide import AttemptFacts
 from checkpoint.states import CaseReason
 
 

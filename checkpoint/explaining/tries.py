@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from checkpoint.decide import Policy, StepFacts, tries_end_at
+from checkpoint.actions import StepFacts
+from checkpoint.budgets import Policy
+from checkpoint.decide import tries_end_at
 
 
 def budget_in_words(facts: StepFacts, policy: Policy) -> str:

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Contract, Reversibility
-from checkpoint.decide import Policy
 from checkpoint.gates.pacing import Rate
 from checkpoint.states import CASE_RULES, CaseReason, Decision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 
-from checkpoint.decide import Policy
+from checkpoint.budgets import Policy
 from checkpoint.errors import RecordDamaged
 from checkpoint.gates import rulings
 from checkpoint.gates.rulings import OnFailure, Ruling, StepDescription

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from checkpoint.laws import append_only, workflow_end
+from checkpoint.laws import append_only
+from checkpoint.laws.functions import workflow_end
 
 _WAIVER = "checkpoint_waiver"
 

@@ -2,11 +2,11 @@
 
 from django.db import migrations
 
-from checkpoint import laws
+from checkpoint.laws import functions
 
 
 def install(apps, schema_editor):
-    anew = laws.COMPLETED_HAS_STEPS.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
+    anew = functions.COMPLETED_HAS_STEPS.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
     schema_editor.execute(anew, params=None)
 
 

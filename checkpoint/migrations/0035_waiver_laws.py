@@ -3,8 +3,7 @@
 from django.conf import settings
 from django.db import migrations
 
-from checkpoint import laws
-from checkpoint.laws import waiver_laws
+from checkpoint.laws import functions, waiver_laws
 
 FUNCTIONS = ("checkpoint_waives_what_failed",)
 OF_ROWS = ("append_only", "never_deleted", "never_truncated")
@@ -15,7 +14,7 @@ def install(apps, schema_editor):
 
 
 def uninstall(apps, schema_editor):
-    earlier = laws.WORKFLOW_END.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
+    earlier = functions.WORKFLOW_END.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
     drop = [f"DROP TRIGGER law_{name} ON checkpoint_waiver;" for name in OF_ROWS]
     drop += [f"DROP FUNCTION {name}() CASCADE;" for name in FUNCTIONS]
     schema_editor.execute("\n".join([earlier, *drop]), params=None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
+from checkpoint.budgets import Policy
 from checkpoint.canonical import idempotency_key, intent_key, sha256_hex
-from checkpoint.decide import Policy
 from checkpoint.errors import Fault, SubmissionInvalid
 from checkpoint.gates import rulings, step_rulings
 from checkpoint.models import Intent, Step, Team, Workflow

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from checkpoint.decide import AttemptFacts
+from checkpoint.actions import AttemptFacts
 from checkpoint.models.attempt import Attempt, Ending
 from checkpoint.models.identifiers import uuid7
 from checkpoint.rows import statements

@@ -12,9 +12,9 @@ from typing import Any
 from checkpoint.canonical import canonical, sha256_hex
 from checkpoint.models.evidence import EvidenceKind
 from checkpoint.models.identifiers import uuid7
+from checkpoint.outcomes import Facts
 from checkpoint.rows import statements
 from checkpoint.states import Standing
-from checkpoint.turns.outcomes import Facts
 
 FACTS_LIMIT = 16 * 1024
 

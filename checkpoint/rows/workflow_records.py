@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from checkpoint import clock, queries
-from checkpoint.decide import Policy
+from checkpoint.budgets import Policy
 from checkpoint.gates import step_rulings
 from checkpoint.models import Approval, Attempt, Case, Evidence, Step, Waiver, Workflow
 from checkpoint.states import OPEN_REQUESTS, STEP_TERMINAL, CaseStatus

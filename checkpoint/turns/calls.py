@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from checkpoint.models.step import Activity
+from checkpoint.outcomes import Outcome
 from checkpoint.rows.step_rows import StepRow
 from checkpoint.turns import pinned
-from checkpoint.turns.outcomes import Outcome
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from checkpoint import fencing
+from checkpoint.actions import Action, Ask, ConcludeFailed, ConcludeVerified, Inspect, Start, Verify, Wait
 from checkpoint.agents import agent_waits
-from checkpoint.decide import (
-    Action,
-    Ask,
-    ConcludeFailed,
-    ConcludeVerified,
-    Inspect,
-    Start,
-    Verify,
-    Wait,
-    next_action,
-)
+from checkpoint.decide import next_action
 from checkpoint.errors import RecordDamaged
 from checkpoint.gates import start_times, step_rulings
 from checkpoint.gates.drift import Drift

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from checkpoint import doorbell, transitions
 from checkpoint.models import Ending, EvidenceKind, WorkerProcess
+from checkpoint.outcomes import Facts, Receipt, Refused
 from checkpoint.people import ENGINE
 from checkpoint.rows import attempt_log, evidence_log, step_rows
 from checkpoint.rows.attempt_log import AttemptRow
@@ -22,7 +23,6 @@ from checkpoint.states import Standing
 from checkpoint.transactions import one_transaction
 from checkpoint.transitions import Changes
 from checkpoint.turns import late_reports, pinned
-from checkpoint.turns.outcomes import Facts, Receipt, Refused
 
 HOW = "the flight recorder of its dead worker settled it"
 NEVER_SENT = "its worker was killed before anything was sent"

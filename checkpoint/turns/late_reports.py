@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from checkpoint.contracts import RecoveryClass
 from checkpoint.models import Ending, EvidenceKind
+from checkpoint.outcomes import Facts, OutcomeUnknown, Receipt, Refused
 from checkpoint.rows import evidence_log
 from checkpoint.rows.attempt_log import AttemptRow
 from checkpoint.rows.evidence_log import EvidenceRow
@@ -16,7 +17,6 @@ from checkpoint.states import CaseReason, Standing, StepStatus
 from checkpoint.transitions import Changes, overrule
 from checkpoint.turns import pinned, verdicts
 from checkpoint.turns.calls import Report
-from checkpoint.turns.outcomes import Facts, OutcomeUnknown, Receipt, Refused
 
 LATE_RECEIPT = "a late receipt settled it"
 UNDECIDED = (StepStatus.STARTED, StepStatus.UNCERTAIN, StepStatus.FAILED)

@@ -7,8 +7,8 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
+from checkpoint.budgets import Policy
 from checkpoint.contracts import Contract
-from checkpoint.decide import Policy
 from checkpoint.gates.rulings import Judge, Limits, Ruling, StepDescription, judge
 from checkpoint.models import PolicyVersion, ToolVersion
 from checkpoint.rows.step_rows import StepRow

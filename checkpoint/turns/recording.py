@@ -6,18 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checkpoint import fencing
-from checkpoint.decide import Ask, ConcludeCommitted, ConcludeFailed, Wait, after_inspection, after_invisible
+from checkpoint.actions import Ask, ConcludeCommitted, ConcludeFailed, Wait
+from checkpoint.decide import after_inspection, after_invisible
 from checkpoint.gates import step_rulings
 from checkpoint.models import Activity, Ending, EvidenceKind
-from checkpoint.rows import attempt_log, evidence_log, step_rows
-from checkpoint.rows.attempt_log import AttemptRow
-from checkpoint.rows.evidence_log import EvidenceRow
-from checkpoint.rows.step_rows import StepRow
-from checkpoint.states import CaseReason, Standing, StepStatus
-from checkpoint.transitions import Changes
-from checkpoint.turns import late_reports, pinned
-from checkpoint.turns.calls import Claim, Report, claim_of
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Facts,
     Found,
@@ -29,6 +22,14 @@ from checkpoint.turns.outcomes import (
     Refused,
     Visible,
 )
+from checkpoint.rows import attempt_log, evidence_log, step_rows
+from checkpoint.rows.attempt_log import AttemptRow
+from checkpoint.rows.evidence_log import EvidenceRow
+from checkpoint.rows.step_rows import StepRow
+from checkpoint.states import CaseReason, Standing, StepStatus
+from checkpoint.transitions import Changes
+from checkpoint.turns import late_reports, pinned
+from checkpoint.turns.calls import Claim, Report, claim_of
 from checkpoint.turns.verdicts import conclude_failed, conclude_verified, heed, open_case, step_facts
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 
 from checkpoint import fencing
-from checkpoint.decide import StepFacts
+from checkpoint.actions import StepFacts
 from checkpoint.explaining.questions import Cut, Subject, ask
 from checkpoint.explaining.tries import budget_in_words
 from checkpoint.gates import step_rulings
 from checkpoint.gates.jitter import share_of
 from checkpoint.models import Ending
+from checkpoint.outcomes import ARTIFACT_MISMATCH, Refused
 from checkpoint.rows import attempt_log, evidence_log
 from checkpoint.rows.attempt_log import AttemptRow
 from checkpoint.rows.step_rows import StepRow
 from checkpoint.states import CASE_RULES, CaseReason, Standing, StepStatus
 from checkpoint.transitions import Changes
 from checkpoint.turns import pinned
-from checkpoint.turns.outcomes import ARTIFACT_MISMATCH, Refused
 
 LONGEST_RETRY_AFTER = 86_400.0  # seconds; a provider cannot put a step off for ever
 

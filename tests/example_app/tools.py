@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.turns.outcomes import Inconclusive, Inspection, NotVisible, Receipt, Verification
+from checkpoint.outcomes import Inconclusive, Inspection, NotVisible, Receipt, Verification
 from workers.registry import Call
 
 

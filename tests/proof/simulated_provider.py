@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Found,
     Inconclusive,

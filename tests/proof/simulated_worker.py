@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from random import Random
 
 from checkpoint.models import Activity
+from checkpoint.outcomes import Outcome, Refused
 from checkpoint.turns.calls import Claim, Report, Worker
-from checkpoint.turns.outcomes import Outcome, Refused
 from tests.proof.simulated_provider import CONTRACTS, Provider, seconds
 
 HANDS = 3

@@ -16,7 +16,7 @@ from django.conf import settings
 from approvals.notifying.letters import Letter
 from approvals.notifying.notice_rules import ChannelFormat
 from approvals.notifying.outbox import SEND_SECONDS, Delivered, NotDelivered, Taken, Webhook
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.notices.defanged import defanged, one_line
 from workers.registry import Deadline
 from workers.tools.http_network import Network

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checkpoint.artifacts import UNKNOWN_TYPE
-from checkpoint.turns.outcomes import Facts
+from checkpoint.outcomes import Facts
 from workers.registry import Call
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import IO
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.registry import Deadline
 from workers.tools import command_guard
 from workers.tools.command_output import Stream

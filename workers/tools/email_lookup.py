@@ -11,7 +11,7 @@ from email.parser import BytesParser
 from socket import socket
 from typing import Any
 
-from checkpoint.turns.outcomes import Absent, Facts, Found, Inspection, Receipt
+from checkpoint.outcomes import Absent, Facts, Found, Inspection, Receipt
 from workers.registry import Call
 from workers.tools import http_providers
 from workers.tools.email_accounts import Account, SentFolder

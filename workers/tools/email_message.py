@@ -12,7 +12,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from email.utils import localtime
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.tools.email_accounts import Account
 from workers.tools.email_arguments import EmailArguments
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Found,
     Inconclusive,
     Inspection,

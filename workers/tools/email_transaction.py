@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from socket import socket
 from typing import Any
 
-from checkpoint.turns.outcomes import NotApplied, Unanswered
+from checkpoint.outcomes import NotApplied, Unanswered
 from workers.tools.email_accounts import Account
 from workers.tools.held_lines import Lines
 from workers.tools.secrets import Secrets

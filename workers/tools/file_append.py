@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.turns.outcomes import Inconclusive, Inspection, NotApplied, NotVisible, Receipt, Verification
+from checkpoint.outcomes import Inconclusive, Inspection, NotApplied, NotVisible, Receipt, Verification
 from workers.registry import Call
 
 WHY = (

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.crash_points import reach
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Facts,
     Found,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 
 SETTING = "CHECKPOINT_FILES_ROOT"
 

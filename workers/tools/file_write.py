@@ -14,7 +14,7 @@ from pathlib import Path
 
 from checkpoint.contracts import Compensation, Contract, RecoveryClass, Reversibility, Variant
 from checkpoint.crash_points import reach
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Facts,
     Found,

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from checkpoint.canonical import canonical
 from checkpoint.errors import ValueNotCanonical
+from checkpoint.outcomes import Facts
 from checkpoint.planning.exact_numbers import number_from
-from checkpoint.turns.outcomes import Facts
 from workers.tools.http_arguments import Condition, Contains, Equals, EqualsSent, Exists, HeaderIs, Pointer, StatusIs
 from workers.tools.http_exchange import Answer
 

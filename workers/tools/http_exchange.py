@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import httpcore
 import httpx
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.registry import Deadline
 from workers.tools.http_arguments import URL
 from workers.tools.http_network import Network

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpcore
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.registry import Deadline
 
 _SLICE = 64 * 1024

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 
 from checkpoint.contracts import Variant
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Inconclusive,
     Inspection,
     NotApplied,

@@ -9,8 +9,8 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
+from checkpoint.outcomes import Absent, Inspection, NotApplied, NotVisible, Receipt, Verification
 from checkpoint.planning.answerable_forms import ANSWERABLE
-from checkpoint.turns.outcomes import Absent, Inspection, NotApplied, NotVisible, Receipt, Verification
 from workers.registry import Call
 from workers.tools.http_arguments import Model
 

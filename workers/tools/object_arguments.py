@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.call_artifacts import ArtifactReference
 
 LARGEST_KEY = 1024  # bytes of UTF-8, prefix included; the limit of S3

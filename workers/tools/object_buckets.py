@@ -17,7 +17,7 @@ from django.conf import settings
 from pydantic import Field, ValidationError
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 from workers.tools.http_arguments import Model, SecretName
 from workers.tools.object_arguments import BUCKET_NAME
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Found,
     Inconclusive,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import IO, Any
 
-from checkpoint.turns.outcomes import Facts, NotApplied, Unanswered
+from checkpoint.outcomes import Facts, NotApplied, Unanswered
 from workers.registry import Call
 from workers.tools.object_arguments import full_key
 from workers.tools.object_buckets import Bucket

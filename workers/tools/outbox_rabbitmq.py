@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import amqp
 from amqp.exceptions import AMQPError, MessageNacked
 
-from checkpoint.turns.outcomes import NotApplied, Receipt, Unanswered
+from checkpoint.outcomes import NotApplied, Receipt, Unanswered
 from workers.registry import Call
 from workers.tools.outbox_arguments import MEDIA_TYPE, Event
 from workers.tools.outbox_destinations import RabbitMq

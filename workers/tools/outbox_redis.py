@@ -13,7 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as Slow
 from redis.retry import Retry
 
-from checkpoint.turns.outcomes import NotApplied, Receipt, Unanswered
+from checkpoint.outcomes import NotApplied, Receipt, Unanswered
 from workers.registry import Call
 from workers.tools.outbox_arguments import Event
 from workers.tools.outbox_destinations import RedisStream

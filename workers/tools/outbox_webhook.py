@@ -7,7 +7,7 @@ import time
 import httpcore
 import httpx
 
-from checkpoint.turns.outcomes import NotApplied, Receipt, Unanswered
+from checkpoint.outcomes import NotApplied, Receipt, Unanswered
 from workers.registry import Call
 from workers.tools.http_network import Network
 from workers.tools.outbox_arguments import MEDIA_TYPE, Event

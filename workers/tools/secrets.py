@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from checkpoint.turns.outcomes import NotApplied
+from checkpoint.outcomes import NotApplied
 
 PREFIX = "CHECKPOINT_SECRET_"
 SHORTEST = 8

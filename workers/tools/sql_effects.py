@@ -14,7 +14,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from checkpoint.canonical import canonical, sha256_hex
-from checkpoint.turns.outcomes import Receipt
+from checkpoint.outcomes import Receipt
 from workers.registry import Call
 from workers.tools.sql_arguments import SqlArguments
 from workers.tools.sql_session import Connection

@@ -17,7 +17,7 @@ from checkpoint.canonical import canonical
 from checkpoint.contracts import Variant
 from checkpoint.crash_points import reach
 from checkpoint.errors import ValueNotCanonical
-from checkpoint.turns.outcomes import (
+from checkpoint.outcomes import (
     Absent,
     Found,
     Inconclusive,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from checkpoint.contracts import Contract, RecoveryClass, Reversibility, Variant
-from checkpoint.turns.outcomes import Absent, Inspection, Receipt, Verification, Visible
+from checkpoint.outcomes import Absent, Inspection, Receipt, Verification, Visible
 from workers.registry import Call
 from workers.tools.http_arguments import Model
 
