@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from checkpoint import queries
+from checkpoint import workflow_lists
 from checkpoint.models import Case
 from checkpoint.states import StepStatus
 from tests import factories
@@ -61,7 +61,7 @@ def test_the_queue_says_what_is_asked_and_why_in_words(auditor: Client) -> None:
 
 
 def test_long_lists_come_in_pages(auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "PAGE_SIZE", 1)
+    monkeypatch.setattr(workflow_lists, "PAGE_SIZE", 1)
     monkeypatch.setattr("approvals.inbox.review_queue.PAGE_SIZE", 1)
     first, second = factories.case(), factories.case()
     assert f'href="?after={first.pk}"' in auditor.get("/review/").text

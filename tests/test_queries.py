@@ -28,7 +28,7 @@ def statements(read: Callable[[], Any]) -> list[str]:
 
 
 def test_pages_of_workflows_do_not_overlap_and_leave_none_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "PAGE_SIZE", 2)
+    monkeypatch.setattr(workflow_lists, "PAGE_SIZE", 2)
     made = [factories.workflow() for _ in range(5)]
     auditor = factories.person("ada", groups=["Auditor"])
     seen: list[Workflow] = []
