@@ -118,7 +118,7 @@ def prepare(env: dict[str, str]) -> str:
 def main() -> int:
     """Runs everything, prints the figures, and returns 1 where anything was lost or doubled."""
     with database() as (addresses, env):
-        env |= {"CHECKPOINT_API_RATE": "1000000/minute", "PYTHONPATH": str(BASE_DIR)}
+        env |= {"CHECKPOINT_API_RATE": "1000000/minute", "CHECKPOINT_DATABASE_POOL": "12", "PYTHONPATH": str(BASE_DIR)}
         token = prepare(env)
         with web(env) as (port, child):
             load = run(port, child, token)

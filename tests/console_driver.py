@@ -33,7 +33,7 @@ class Forms(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collects."""
         found = {name: value or "" for name, value in attrs}
-        if tag == "form":
+        if tag == "form" and found.get("method") != "dialog":  # those only close what the browser has opened
             self.forms.append({"action": found.get("action", ""), "fields": {}, "buttons": {}})
         if not self.forms or "name" not in found:
             return

@@ -8,7 +8,7 @@ from typing import Any
 
 from checkpoint import states
 from checkpoint.laws import status_laws
-from checkpoint.laws.functions import WORKFLOW_END
+from checkpoint.laws.waiver_laws import WORKFLOW_END
 
 _STATES: tuple[tuple[str, Iterable[StrEnum], Mapping[Any, frozenset[Any]]], ...] = (
     ("checkpoint_workflow", states.WORKFLOW_INITIAL, states.WORKFLOW_ARROWS),

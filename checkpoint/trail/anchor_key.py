@@ -7,6 +7,7 @@ it names with one that was noted down elsewhere.
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -56,7 +57,7 @@ def _make(file: Path) -> None:
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(pem)

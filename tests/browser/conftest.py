@@ -66,4 +66,4 @@ def visit(browser: Browser, web_server: str, database: object) -> Iterator[Calla
     yield open_page
     for context in contexts:
         context.close()
-    wait_for(nobody_follows)
+    wait_for(nobody_follows, 60)
