@@ -202,13 +202,13 @@ class Program:
 _TABLES = """
 SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
 AND c.relname NOT IN (
-  'checkpoint_auditentry', 'checkpoint_auditstream', 'checkpoint_apitoken', 'django_session'
+  'checkpoint_auditentry', 'checkpoint_auditstream', 'checkpoint_apitoken', 'checkpoint_requestrate', 'django_session'
 ) ORDER BY 1
 """
 
 
 def record() -> str:
-    """Everything in the database but sessions, the use of tokens and the audit, as a hash."""
+    """Everything in the database but sessions, the use and rate of tokens and the audit, as a hash."""
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         names = [name for (name,) in cursor.fetchall()]

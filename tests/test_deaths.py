@@ -83,9 +83,9 @@ def test_s47_workers_reconnect_after_the_database_restarts_under_load(
 ) -> None:
     if database_server is None:
         pytest.skip("the database server is not ours to restart")
-    system.worker(processes=2)
     kinds = (KEYED, KEYED_LOOKED_UP, QUERYABLE)
-    workflows = [system.submit(*(kind.step(system.sandbox) for kind in kinds)) for _ in range(30)]
+    workflows = [system.submit(*(kind.step(system.sandbox) for kind in kinds)) for _ in range(60)]
+    system.worker(processes=2)  # only now, or all would be done before the last is submitted
     done = Workflow.objects.filter(pk__in=[w.pk for w in workflows], status=WorkflowStatus.COMPLETED)
     completed = wait_for(done.count)
     assert completed < len(workflows) - 4, "there is no load any more"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,8 @@ def talk_to(server: Any, talk: Talk, mode: str = "auto") -> None:
             await talk(Agent(client))
 
     try:
-        anyio.run(run)
+        with ThreadPoolExecutor(1) as aside:  # a browser's test before this one leaves its loop running in the thread
+            aside.submit(anyio.run, run).result()
     except ExceptionGroup as group:  # of the client's task group; what went wrong is inside
         raise flat(group)[0] from group
 

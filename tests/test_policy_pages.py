@@ -198,7 +198,7 @@ def test_what_is_in_force_already_is_a_conflict(admin: Client) -> None:
     put()
     refused = press(admin, previewed(admin), "activate", reason="Again.")
     assert refused.status_code == 409
-    assert "This is the text of version 2, which is in force" in refused.text
+    assert "It is active already, as version 2; nothing was changed." in refused.text
 
 
 @pytest.mark.parametrize("action", ["look", "preview", "activate"])
